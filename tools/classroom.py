@@ -5,9 +5,10 @@
 
 The hub is the one that classes use, from PyPI, with its proxy from npm. It gets an environment of
 its own, which also sees the packages of this one, and listens only to this computer. Each reader
-has a home of their own, opens a chapter by a link of nbgitpuller, runs all its cells, and answers
-an exercise wrongly, then rightly. At the end, a teacher collects their progress. Nobody logs in by
-a password, and the system limits no memory here, so this does not test a server's settings.
+has a home directory, opens a chapter through an nbgitpuller link, runs all its cells, and answers
+an exercise incorrectly, then correctly. At the end, a teacher collects their progress. Nobody logs
+in with a password, and the system limits no memory here, so this does not test a server's
+settings.
 """
 
 import argparse

@@ -52,7 +52,7 @@ def name_steps(exam: Exam, ids: Tensor, words: Tensor) -> None:
     n_keys = room_seen(traced(lambda: run_steps(exam, ids, [1] * n)), n)
     if n_keys:
         sentence = _(
-            "After {n} words the last one looks at {n_keys} keys: the part of the cache that is "
+            "After {n} words the last one attends to {n_keys} keys: the part of the cache that is "
             "still empty gets weight. Hide it with a mask, or cut it off."
         )
         exam.report.add("cache_mask", sentence.format(n=n, n_keys=n_keys))
@@ -68,7 +68,7 @@ def name_steps(exam: Exam, ids: Tensor, words: Tensor) -> None:
     if set(whole) <= set(seen):
         sentence = _(
             "Word by word with the cache, the logits differ from those of the whole text, although "
-            "the last word sees the others. So its position is wrong, or what is in the cache: "
+            "the last word sees the others. So its position or the contents of the cache are wrong: "
             "a new word's position is the number of words before it, and each layer has keys and "
             "values of its own, the oldest first."
         )

@@ -148,6 +148,6 @@ def check_rows(exam: Exam, ids: Tensor, size: int) -> None:
 
 
 def count_layers(exam: Exam, ids: Tensor) -> int:
-    """Return how many layers a window may be passed on by: the attentions that run."""
+    """Return how many layers can widen a window: the attentions that run."""
     events = traced(lambda: exam.subject(ids))
     return max(1, sum(isinstance(event, (Softmax, Fused)) for event in events))

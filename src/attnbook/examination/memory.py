@@ -123,7 +123,7 @@ def memory_map(exam: Exam, source: Tensor, target: Tensor) -> Tensor | None:
 
 
 def last_equal(best: str, encoders: list[str], order: list[str]) -> str:
-    """Of several layers of an encoder, take the last, behind which rows stay apart."""
+    """Of several layers of an encoder, take the last, after which rows stay apart."""
     stem = best.rpartition(".")[0]
     alike = [n for n in encoders if n.rpartition(".")[0] == stem and n.rpartition(".")[2].isdigit()]
     return max(alike, key=order.index) if best in alike else best

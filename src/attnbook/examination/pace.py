@@ -10,7 +10,7 @@ SECONDS = 10.0  # for all experiments together
 LONG = 60.0  # for those of a large model, which are announced
 PATIENCE = 3.0  # seconds that need no announcement
 N_CALLS = 60  # of the examined code, about
-CERTAIN = 3  # so many calls in a row were slow by themselves, and not because of other programs
+CERTAIN = 3  # this many calls in a row were slow by themselves, and not because of other programs
 
 
 class OutOfTime(Exception):

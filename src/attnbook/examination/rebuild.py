@@ -67,7 +67,7 @@ class Rebuilt(NamedTuple):
 
 
 def split_heads(x: Tensor, n_heads: int, how: str) -> Tensor:
-    """Split (B, L, H · d) into (B, H, L, d), rightly or by view alone."""
+    """Split (B, L, H · d) into (B, H, L, d), correctly or by view alone."""
     b, n, width = x.shape
     if how == "view":
         return x.reshape(b, n_heads, n, width // n_heads)
@@ -75,7 +75,7 @@ def split_heads(x: Tensor, n_heads: int, how: str) -> Tensor:
 
 
 def join_heads(y: Tensor, how: str) -> Tensor:
-    """Join (B, H, L, d) to (B, L, H · d), rightly or by view alone."""
+    """Join (B, H, L, d) to (B, L, H · d), correctly or by view alone."""
     b, n_heads, n, width = y.shape
     return (y if how == "view" else y.transpose(1, 2)).reshape(b, n, n_heads * width)
 

@@ -61,7 +61,7 @@ def is_sharded(tensor: Tensor) -> bool:
 
 
 def unwrapped(thing: Any) -> Any:
-    """Return what is behind `torch.compile` or `DataParallel`."""
+    """Return what `torch.compile` or `DataParallel` wraps."""
     if original := getattr(thing, "_torchdynamo_orig_callable", None):
         return original  # a compiled function
     if type(thing).__name__ == "OptimizedModule":

@@ -138,7 +138,7 @@ class Subject:
 
 
 def enlarge_small_weights(subject: Subject) -> None:
-    """Scale up what is initialized at or near 0, behind which nothing could be seen.
+    """Scale up what is initialized at or near 0, because it would hide other faults.
 
     That is matrices, and the factors of a branch, such as 0 or 1e-4 for each column.
     """

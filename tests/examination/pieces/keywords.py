@@ -319,7 +319,7 @@ def _():
     return Layer()
 
 
-@faulty("the width of the model behind the rotation", "scale", **CAUSAL, positions=True)
+@faulty("the width of the model after the rotation", "scale", **CAUSAL, positions=True)
 def _():
     class Layer(Attention):
         def __init__(self):
@@ -334,7 +334,7 @@ def _():
     return DecoderLayer(norm=lambda width: RMSNorm(width, axis=1))
 
 
-@faulty("the network behind the norm, without a residual", "residual", **CAUSAL, block="pre")
+@faulty("the network after the norm, without a residual", "residual", **CAUSAL, block="pre")
 def _():
     class Layer(DecoderLayer):
         def forward(self, hidden_states, **kwargs):

@@ -20,7 +20,7 @@ from attnbook.exercises.checker.limits import Budget, memory_budget, memory_limi
 from attnbook.exercises.checker.restore_state import preserved_state
 
 SECONDS = 3.0
-GIGABYTES = 2.0  # of memory that an answer may use in all cases together, if there is so much
+GIGABYTES = 2.0  # of memory that an answer may use in all cases together, if there is that much
 
 is_running = ContextVar("is_running", default=False)  # whether a reader's function is running
 

@@ -108,7 +108,7 @@ class Budget(NamedTuple):
 
 
 def memory_in_use(place: int = 5) -> int:
-    """Return how many bytes of data the program has allocated; 0 where only Linux would know.
+    """Return how many bytes of data the program has allocated, or 0 on systems other than Linux.
 
     Place 1 counts those that are in memory, which may be fewer.
     """

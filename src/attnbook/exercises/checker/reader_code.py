@@ -61,7 +61,7 @@ def failing_line(function: Callable[..., Any], error: BaseException | None) -> s
 
 
 def import_of(error: BaseException) -> str:
-    """Return the line that imports a name which is missing, or "" if it is not a known one."""
+    """Return the line that imports a missing name, or "" if it is not a known one."""
     name = (error.name if isinstance(error, NameError) else "") or ""
     if name in public.__all__:
         return f"from attnbook import {name}"

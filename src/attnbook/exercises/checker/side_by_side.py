@@ -78,7 +78,7 @@ def side_by_side(got: Any, wanted: Any, show_wanted: bool = True) -> str:
 
 
 def two_numbers(got: Any, wanted: Any) -> tuple[str, str] | None:
-    """Format two floats alike, with enough digits to show that they differ."""
+    """Format two floats the same way, with enough digits to show that they differ."""
     if not isinstance(got, float) or not isinstance(wanted, float):
         return None
     (mine,), (right,) = format_grids([[got]], [[wanted]], [[got != wanted]])

@@ -137,7 +137,7 @@ def long_table(readers: Readers, exercises: Sequence[str]) -> str:
 def wide_table(readers: Readers, exercises: Sequence[str]) -> str:
     """Return CSV for a gradebook, with a row for each reader and a column for each exercise.
 
-    A cell is 1 for an exercise that was passed, 0 for one that was tried, and else empty.
+    A cell is 1 for an exercise that was passed, 0 for one that was tried, and empty otherwise.
     """
     signs = {"●": "1", "◐": "0", "○": ""}
     lines = [
@@ -148,7 +148,7 @@ def wide_table(readers: Readers, exercises: Sequence[str]) -> str:
 
 
 def as_csv(lines: Iterable[Sequence[object]]) -> str:
-    """Format lines as CSV, the first of which has the columns' names, and all others readers'."""
+    """Format lines as CSV: the first has the columns' names, and each other a reader's name."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\r\n")  # so names with "\r" or "\n" are in quotes
     for name, *more in lines:

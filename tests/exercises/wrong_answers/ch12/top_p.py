@@ -85,6 +85,6 @@ WRONG = {
     like_the_longest_row: "You kept the same number of words in all rows.",
     at_least_the_rest: "own probability is at least 1 − p.",
     at_least_a_share_of_the_largest: "with at least p times the largest probability",
-    a_share_of_the_words: "You kept a share p of the words.",
+    a_share_of_the_words: "You kept a fraction p of the words.",
     along_the_rows: "You added up along another axis.",
 }

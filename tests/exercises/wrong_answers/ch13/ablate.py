@@ -87,6 +87,6 @@ WRONG = {
     averaged_weights: "You averaged the weights of `others`",
     averaged_values: "You averaged the values of `others`",
     mean_over_columns: "You took the mean over the columns too.",
-    as_many_as_x: "You took the mean over as many of `others` as `x` has sequences.",
+    as_many_as_x: "You took the mean over only part of `others`, one for each sequence of `x`.",
     by_another_forward: "You set the head to zero",
 }

@@ -93,8 +93,8 @@ def sum_before(ordered: Tensor, axis: int) -> Tensor:
 
 SAME_NUMBER = "You kept the same number of words in all rows. Each row has its own number."
 SHARE = (
-    "You kept a share p of the words. Keep the most probable words until their *probabilities* sum "
-    "to p."
+    "You kept a fraction p of the words. Keep the most probable words until their *probabilities* "
+    "sum to p."
 )
 OTHER_AXIS = (
     "You added up along another axis. Add up over the words of a row, the last axis: `cumsum(-1)`."

@@ -176,8 +176,8 @@ ABLATION_MISTAKES = (
     WrongLine(
         "new",
         lambda given: of_others(given)[: len(given[1])].mean(0, keepdim=True),
-        "You took the mean over as many of `others` as `x` has sequences. Take it over all of "
-        "them.",
+        "You took the mean over only part of `others`, one for each sequence of `x`. Take it over "
+        "all of them.",
     ),
     WrongLine(
         "new",

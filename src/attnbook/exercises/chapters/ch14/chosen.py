@@ -154,7 +154,7 @@ index scores, and to no others. Its weights come from the usual scores of `query
     ),
     hints=(
         "First decide which keys each query may attend to. Then it is attention with a mask.",
-        "`index.topk(k).indices` has the numbers of the chosen keys, and `scatter` makes "
+        "`index.topk(k).indices` has the indices of the chosen keys, and `scatter` makes "
         "a mask of them.",
         "`chosen = torch.zeros_like(index, dtype=torch.bool).scatter(-1, best, True)`, then hide "
         "`~chosen` with -inf before the softmax.",

@@ -163,7 +163,7 @@ causal head with rotary positions, (B, new, Dv), and they are those of each text
     cases=batch_cases,
     common_mistakes=MistakeSet(lambda step: step, STEP_MISTAKES, right=Step()),
     hints=(
-        "At which position does the first new word of each text stand? It is not the same in each.",
+        "What is the position of the first new word of each text? It differs from text to text.",
         "`keep.sum(1, keepdim=True) + torch.arange(new)` is (B, new). The mask needs two parts: "
         "a triangle (new, old + new), and which slots are real, (B, old + new).",
         "`tril(old)` gives the triangle. Extend `keep` by `new` times True, add an axis for the "

@@ -76,11 +76,11 @@ move and should (row i is blind to row j), and 0 where all is well.
     mistakes=(
         Mistake(
             lambda layer, x: leaks_and_blind(layer, x).clamp(min=0),
-            "You found the leaks, and not the blind rows.",
+            "You found the leaks, but not the blind rows.",
         ),
         Mistake(
             lambda layer, x: leaks_and_blind(layer, x).clamp(max=0),
-            "You found the blind rows, and not the leaks.",
+            "You found the blind rows, but not the leaks.",
         ),
         Mistake(
             lambda layer, x: -leaks_and_blind(layer, x),

@@ -54,7 +54,7 @@ def which(report):
         "right here.",
         (EVERY, "padding"): "The fault is there without any padding.",
         (EVERY, "cache"): "Both ways of computing have the fault, so they agree.",
-        (EVERY, "compare"): "A comparison needs a right layer with the same weights, and tells "
+        (EVERY, "compare"): "A comparison needs a right layer with the same weights, and shows "
         "that something differs. Here, one of the five says what.",
     },
     hints=(
