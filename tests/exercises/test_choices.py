@@ -29,9 +29,9 @@ def test_a_wrong_answer_may_need_arguments_in_any_order():
     assert [mistake.wrong(question, 3, 5) for question in "abc"] == [(5, 3), (3, 5), (5, 3)]
 
 
-def test_entries_with_the_same_message_are_one_mistake():
-    wrong = {("a", 0): "Off.", ("b", 1): "Small.", (("b", "c"), 3): "Off."}
-    assert answers_of(wrong) == [("Off.", [0, 3, 3]), ("Small.", [1, 1, 6])]
+def test_each_entry_is_recognized_even_if_two_answers_to_a_question_share_a_message():
+    wrong = {("a", 0): "Off.", ("b", 1): "Small.", (("a", "c"), 3): "Off."}
+    assert answers_of(wrong) == [("Off.", [0, 4, 6]), ("Small.", [1, 1, 6]), ("Off.", [3, 4, 3])]
 
 
 def test_an_exercise_with_choices_can_be_the_key_of_a_cache():

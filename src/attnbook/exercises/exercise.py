@@ -157,7 +157,7 @@ EVERY = object()  # instead of the questions in the keys of `choices`
 def choices(
     reference: Callable[..., Any], messages: Mapping[tuple[Any, Any], str]
 ) -> tuple[Mistake, ...]:
-    """Return a mistake for each message: `{("a", "eat"): "message"}`.
+    """Return a mistake for each entry: `{("a", "eat"): "message"}`.
 
     `("a", "eat")` is the wrong answer "eat" to question "a", the reference's first argument;
     `(("a", "b"), "eat")` is this answer to "a" or "b", and `(EVERY, "eat")` to any question. A
@@ -167,25 +167,21 @@ def choices(
     """
     names = list(inspect.signature(reference).parameters)
     right = functools.cache(reference)  # since each mistake answers every question
-    entries: dict[str, list[tuple[Any, Any]]] = {}
-    for entry, message in messages.items():
-        entries.setdefault(message, []).append(entry)
 
-    def wrong_function(answers: Sequence[tuple[Any, Any]]) -> Callable[..., Any]:
+    def wrong_function(questions: Any, answer: Any) -> Callable[..., Any]:
+        asked = questions if isinstance(questions, tuple) else (questions,)
+
         def wrong(*arguments: Any) -> Any:
-            for questions, answer in answers:
-                asked = questions if isinstance(questions, tuple) else (questions,)
-                if EVERY not in asked and arguments[0] not in asked:
-                    continue
-                if not callable(answer):
-                    return answer
-                known = dict(zip(names, arguments, strict=True), right=right(*arguments))
-                return answer(*(known[name] for name in inspect.signature(answer).parameters))
-            return right(*arguments)
+            if EVERY not in asked and arguments[0] not in asked:
+                return right(*arguments)
+            if not callable(answer):
+                return answer
+            known = dict(zip(names, arguments, strict=True), right=right(*arguments))
+            return answer(*(known[name] for name in inspect.signature(answer).parameters))
 
         return wrong
 
-    return tuple(Mistake(wrong_function(found), message) for message, found in entries.items())
+    return tuple(Mistake(wrong_function(*entry), text) for entry, text in messages.items())
 
 
 def named_sizes(axes: str, sizes: Sequence[int]) -> dict[str, int]:
