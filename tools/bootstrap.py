@@ -75,6 +75,8 @@ def main() -> int:
             f"{ROOT} has no up-to-date environment, and you can't write there: ask whoever "
             "installed the book to run make env"
         )
+    if VENV.is_symlink():
+        fail(f"{VENV} leads to an environment that is not this checkout's own; remove the link")
     check_machine(version)
     print("Making the environment in .venv, which takes a few minutes.", flush=True)
     stamp.unlink(missing_ok=True)

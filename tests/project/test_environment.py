@@ -107,6 +107,18 @@ def test_an_incomplete_environment_is_rebuilt(
         assert bootstrap.main() == 0
 
 
+@posix
+def test_an_environment_that_a_link_leads_to_is_not_emptied(project: Path) -> None:
+    other = project.parent / "other"
+    other.mkdir()
+    (other / "kept").touch()
+    bootstrap.VENV.symlink_to(other)
+    assert failure().endswith(
+        ".venv leads to an environment that is not this checkout's own; remove the link"
+    )
+    assert (other / "kept").exists()
+
+
 def test_a_reader_who_cannot_write_is_told_who_can(
     commands: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
