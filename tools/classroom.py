@@ -110,7 +110,8 @@ def make_environment(folder: Path) -> None:
         python = venv / "bin" / "python"
         subprocess.run([*uv, "pip", "install", "-q", "--python", python, *PACKAGES], check=True)
     (packages,) = venv.glob("lib/python*/site-packages")
-    (packages / "book.pth").write_text("\n".join(site.getsitepackages()) + "\n")
+    shared = [*site.getsitepackages(), str(ROOT / "src")]  # the book is installed from its folder
+    (packages / "book.pth").write_text("\n".join(shared) + "\n")
     if not proxy.exists():
         npm = shutil.which("npm")
         if not npm:
