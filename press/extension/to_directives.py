@@ -47,18 +47,6 @@ LABELS = {markers.label(word): word.lower().replace(" ", "-") for word in marker
 LABEL = re.compile(rf"({'|'.join(map(re.escape, LABELS))}) ")
 DRAWING = {name for name in (*dir(figures), *dir(widgets)) if not name.startswith("_")}
 
-FIRST_FIGURES = {  # chapters whose text is long before its first picture: the id of a figure's cell
-    "04_multi_head": "switch-figure",
-    "05_cross_attention": "looks-figure",
-    "07_positional_encoding": "dial",
-    "09_translation": "live",
-    "10_efficient_attention": "online-yours",
-    "11_modern_attention": "sinks-yours",
-    "13_reading_attention": "explore-heads",
-    "14_todays_attention": "config-yours",
-    "15_debugging": "moves-explore",
-}
-
 Cell = dict[str, Any]
 
 
@@ -144,15 +132,15 @@ def write_cell(cell: Cell, before: list[Cell], page: str) -> None:
 
 
 def begin_with_figure(cells: list[Cell], page: str) -> None:
-    """Show an interactive figure of the chapter below its opening, too."""
-    if (figure := FIRST_FIGURES.get(page)) is None:
+    """Show the interactive figure with the tag `try-first` below the chapter's opening, too."""
+    place = next((i for i, cell in enumerate(cells) if "try-first" in tags_of(cell)), None)
+    if place is None:
         return
-    place = next(i for i, cell in enumerate(cells) if cell["id"] == figure)
     heads = (SECTION.match("".join(cell["source"])) for cell in reversed(cells[:place]))
     (number,) = next(found for found in heads if found).groups()
     link = f"[{number}]({page}.ipynb)"
     says = _("Try this first. Section {section} explains what you see.").format(section=link)
-    text = f"{{.try-first}}\n{says}\n\n:::{{output}} {page}.ipynb {figure}\n:::"
+    text = f"{{.try-first}}\n{says}\n\n:::{{output}} {page}.ipynb {cells[place]['id']}\n:::"
     after = next(i for i, cell in enumerate(cells) if cell["id"] == "imports") + 1
     cells.insert(after, {"cell_type": "markdown", "id": "first", "metadata": {}, "source": text})
 
