@@ -41,8 +41,8 @@
       if (first) {
         const heads = [...block.closest("table").tHead.rows[0].cells].slice(1);
         const text = cells.flatMap((cell, i) => [
-          ...(cells.length > 1 ? [make("small", {}, heads[i].textContent)] : []),
-          make("span", { class: "cell" }, ...copy(cell.querySelector("p") ?? cell))]);
+          ...(cells.length > 1 ? [make("small", {}, heads[i].textContent), " "] : []),
+          make("span", { class: "cell" }, ...copy(cell.querySelector("p") ?? cell)), " "]);
         return { from: [block.closest(".pst-scrollable-table-container")], text, answers: new Map() };
       }
       const text = copy(block.querySelector("p") ?? block);
@@ -65,7 +65,7 @@
     const inputs = answers.map(() => make("input", { type: "radio", name, onchange }));
     return {
       controls: inputs.map((input, i) => make("label", {}, input,
-        make("span", {}, answers[i][0]), ...(texts.get(answers[i][0]) ?? []))),
+        make("span", {}, answers[i][0]), " ", ...(texts.get(answers[i][0]) ?? []))),
       get: () => answers[inputs.findIndex((input) => input.checked)]?.[0],
       set: (answer) => inputs.forEach((input, i) => (input.checked = answers[i][0] === answer)),
     };
@@ -94,12 +94,12 @@
       legend { float: left; padding: 0; }
       fieldset.told { grid-template-columns: 1fr; gap: 0.45rem; margin-bottom: 1.3rem; }
       .told legend { max-width: 38rem; font-size: 1rem; line-height: 1.5; }
-      .told code { margin-right: 0.4em; font-weight: 600; }
+      .told legend > code:first-child { margin-right: 0.15em; font-weight: 600; }
       legend small { color: var(--soft); font-size: 0.8rem; }
-      .cell + small { margin-left: 0.7em; } small + .cell { margin-left: 0.3em; }
+      .cell + small { margin-left: 0.5em; }
       .told .says { grid-column: 1; }
       .answers.long { flex-direction: column; max-width: 38rem; }
-      .long span { margin-right: 0.6em; font-weight: 600; }
+      .long span { margin-right: 0.35em; font-weight: 600; }
       code { font: 0.95em var(--book-mono, monospace); }
       .sign { margin-left: 0.5em; font-weight: 600; color: var(--mark); }
       .answers { display: flex; flex-wrap: wrap; gap: 0.4rem; }
