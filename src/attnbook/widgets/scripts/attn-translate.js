@@ -1,5 +1,5 @@
 // A translation: the probability of each word, and where each head of the cross-attention attends.
-// The first change loads press/live: the model, and what applies changes.
+// The first change loads press/live.
 "use strict";
 (() => {
   const { Figure, define, fill, make, number, walk } = globalThis.attnbook;
@@ -60,7 +60,8 @@
       i { height: 0.7rem; }
       .settings .controls { margin: 0; }
       @media (width < 40rem) { .detail, .rows { grid-template-columns: minmax(0, 1fr); }
-        .rows { gap: 0.2rem; min-height: 15rem; } .rows > button { grid-column: 1; } .said { min-height: 4.4em; }
+        .rows { gap: 0.2rem; min-height: 18.5rem; } .rows > button { grid-column: 1; }
+        .token small { width: min-content; } .said { min-height: 5.8em; }
         thead th { min-width: 1.62rem; font-size: 0.75rem; padding: 0; } table button { padding: 0 0.2rem; }
         table { font-size: 0.7rem; } }`;
 
@@ -163,7 +164,7 @@
         onkeydown: (event) => walk(event, [tokens], [0, i], ([, j]) => pick(j)) },
       make("span", { class: marks[i] ? "changed" : "" }, word),
       make("small", { class: after(i) < chance / 2 ? "changed" : "" }, number(chance, 2),
-        after(i) === undefined ? "" : ` → ${number(after(i), 2)}`)));
+        after(i) === undefined ? "" : ` →\u00a0${number(after(i), 2)}`)));
       this.tokens[row] = tokens;
       return [make("span", { class: "name" }, name), make("div", { class: `row ${fresh}`,
         role: "listbox", "aria-label": name, "aria-orientation": "horizontal" }, ...tokens)];
