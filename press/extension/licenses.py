@@ -6,9 +6,7 @@ from pathlib import Path
 from sphinx.application import Sphinx
 
 # The packages whose style sheets and scripts the pages use
-PACKAGES = (
-    "sphinx pydata-sphinx-theme sphinx-book-theme sphinx-copybutton sphinx-design myst-nb".split()
-)
+PACKAGES = "sphinx pydata-sphinx-theme sphinx-book-theme sphinx-design myst-nb".split()
 
 
 def write(app: Sphinx, exception: Exception | None) -> None:

@@ -8,7 +8,7 @@ from sphinx.application import Sphinx
 # Files in _build/html/_static. KaTeX's script is used while the book is built; no page loads it.
 UNUSED = """
 **/*.map **/*.LICENSE.txt **/README.md katex/katex.min.js scripts styles/theme.css vendor locales
-images pygments.css design-tabs.js check-solid.svg copy-button.svg copybutton_funcs.js
+images pygments.css design-tabs.js
 minus.png plus.png searchtools.js language_data.js webpack-macros.html sbt-webpack-macros.html
 """.split()
 
