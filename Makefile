@@ -22,7 +22,7 @@ else
 export ATTNBOOK_LANGUAGE := en
 endif
 
-.PHONY: help env model validate book serve pdf lab run nbval check check-zh messages test bench lighthouse wheel links upgrade lock zip clean
+.PHONY: help env model validate book serve pdf lab run nbval check check-zh messages test claims bench lighthouse wheel links upgrade lock zip clean
 
 help:
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -79,6 +79,9 @@ check-zh: env  ## check that the Chinese translation is complete, and agrees wit
 test: check  ## check, the unit tests, the notebooks once, the pages in a browser
 	@$(BIN)/python -m tools.model --if-possible
 	@$(BIN)/pytest -n auto --nbval book tests
+
+claims: env  ## try the text's general statements again, in other experiments (takes long)
+	@$(BIN)/pytest -n auto tests/claims
 
 validate: env  ## test the library and the notebooks, and write the result into book/validation.md
 	@$(BIN)/python -m tools.model --if-possible

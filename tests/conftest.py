@@ -24,10 +24,12 @@ from press.browser import launch
 from tests.support.on_device import OnDevice, move_test
 
 # How the tests of each folder use a GPU. Tests of the library are moved to the GPU, with everything
-# they create. Tests of exercises and notebooks call device(), as a reader does. The rest, which
-# test figures, pages, tools and processes, stay on the CPU.
-MOVED, AS_READERS = {"library"}, {"exercises", "notebooks"}
+# they create. Tests of exercises, notebooks and claims call device(), as a reader does. The rest,
+# which test figures, pages, tools and processes, stay on the CPU.
+MOVED, AS_READERS = {"library"}, {"claims", "exercises", "notebooks"}
 ON_CPU = {"examination", "figures", "press", "project"}
+
+collect_ignore = ["claims"]  # unless it is named, as by `make claims`, because it takes long
 
 settings.register_profile("book", deadline=None, derandomize=True)
 settings.load_profile("book")

@@ -1,9 +1,14 @@
 """Read a chapter in a test: its cells by id, and the names that its code defines."""
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
+import pytest
+import torch
+
 from manuscript.common import ROOT
+from tests.support.corpus import corpus_made_once
 
 BOOK = ROOT / "book"
 
@@ -35,3 +40,19 @@ class Chapter:
         for name in ("imports", *names):
             exec(replaced.get(name, self.source(name)), space)
         return space
+
+
+@pytest.fixture(scope="module", autouse=True)
+def undisturbed() -> Iterator[None]:
+    """A chapter's cells display no pictures, and their settings are reset after the tests.
+
+    PyTorch uses one thread: on the chapters' small matrices, two would mostly wait for each other.
+    """
+    threads = torch.get_num_threads()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("attnbook.figures.canvas.display", lambda picture, raw: None)
+        patch.setattr("attnbook.corpus.make_corpus", corpus_made_once)
+        torch.set_num_threads(1)
+        yield
+    torch.set_num_threads(threads)
+    torch.set_default_dtype(torch.float32)

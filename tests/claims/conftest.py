@@ -1,0 +1,5 @@
+"""Chapters' experiments run here as in a notebook, without pictures and without side effects."""
+
+from tests.support.chapters import undisturbed
+
+__all__ = ["undisturbed"]
