@@ -9,6 +9,7 @@ import os
 import random
 import sys
 from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -98,16 +99,25 @@ SETTINGS: tuple[tuple[Callable[[], Any], Callable[[Any], Any]], ...] = (
 )
 
 
+# What the owners of functions contain before the outermost block of `preserved_state`.
+originals = ContextVar[list[tuple[Any, dict[str, Any]]] | None]("originals", default=None)
+
+
 @contextlib.contextmanager
 def preserved_state() -> Iterator[None]:
-    """Run the block, then restore all settings and all functions that it may have replaced."""
+    """Run the block, then restore all settings and all functions that it may have replaced.
+
+    A block inside another one restores the functions that were there before the outer block. So
+    the functions, of which there are many, are listed only once for all calls of an answer.
+    """
     settings = [(write, read()) for read, write in SETTINGS]
-    owners = (*PATCHABLE, *LAYERS, *library())
-    attributes = [(owner, dict(vars(owner))) for owner in owners]
+    owners = originals.get() or [(x, dict(vars(x))) for x in (*PATCHABLE, *LAYERS, *library())]
+    token = originals.set(owners)
     try:
         yield
     finally:
-        for owner, before in attributes:
+        originals.reset(token)
+        for owner, before in owners:
             restore_attributes(owner, before)
         for write, value in settings:
             write(value)
