@@ -9,6 +9,7 @@ minutes         how long a chapter takes to read and to run
 normal_form     the form in which a notebook is stored
 readers_copy    what readers' copies need, and the stored notebooks do without
 rerun_sections  the sections of a notebook, and the names that allow running one again
+comments        the comments and docstrings of code cells
 messages        what a translator translates
 """
 

@@ -1,4 +1,4 @@
-"""What a translator translates: the messages of the pages and of the library.
+"""What a translator translates: the messages of the pages, of their code, and of the library.
 
 A message of a page is a line of its Markdown, because each paragraph of the book is one line. The
 marks of a line, such as `## 3.4 `, `- ` or `**Question:** `, are removed and later put back around
@@ -20,7 +20,8 @@ from babel.messages.extract import extract_from_dir
 
 from manuscript import markers
 from manuscript.cells import GENERATED
-from manuscript.chapters import read_contents
+from manuscript.chapters import pages, read_contents
+from manuscript.comments import remarks
 from manuscript.common import ROOT
 
 if TYPE_CHECKING:
@@ -137,6 +138,23 @@ def page_messages(path: Path) -> Catalog:
             if line.message and not line.before.endswith(f"**{markers.TIME}:** "):
                 where = f"{path.name}#{place}" if place else path.name
                 catalog.add(line.message, locations=[(where, 0)])
+    return catalog
+
+
+def code_cells(notebook: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
+    """Return the code cells of a notebook, without those of exercises."""
+    return [c for c in notebook.cells if c.cell_type == "code" and not GENERATED.match(c.id)]
+
+
+def comment_messages() -> Catalog:
+    """Return the comments and docstrings of the notebooks' cells, with the cells they are in."""
+    catalog = Catalog(charset="utf-8", fuzzy=False)
+    for path in pages():
+        if path.suffix == ".ipynb":
+            for cell in code_cells(nbformat.read(path, as_version=4)):
+                for start, end in remarks(cell.source):
+                    where = (f"{path.name}#{cell.id}", 0)
+                    catalog.add(cell.source[start:end], locations=[where])
     return catalog
 
 

@@ -3,9 +3,10 @@
     make messages                     after a change to English sentences: update all catalogs
     make book LANGUAGE=zh_CN          write the translated book into _build/zh_CN, and build it
 
-translations/zh_CN has a catalog for each page, and attnbook.po for the library, the exercises and
-the words around the pages. A message whose English has changed is marked as fuzzy, and stays
-in English in the book until somebody has reviewed it.
+translations/zh_CN has a catalog for each page, comments.po for the comments in the chapters' code,
+and attnbook.po for the library, the exercises and the words around the pages. A message whose
+English has changed is marked as fuzzy, and stays in English in the book until somebody has reviewed
+it.
 """
 
 import argparse
@@ -25,9 +26,18 @@ from attnbook.language import _ as in_edition
 from manuscript import markers
 from manuscript.cells import exercises_of, write_exercises
 from manuscript.chapters import pages
+from manuscript.comments import translated_code
 from manuscript.common import ROOT, UserError, can_write, run_tool
 from manuscript.edition import ENDING, LANGUAGE, SOURCE, TRANSLATIONS
-from manuscript.messages import Line, library_messages, lines_of, page_messages, read_page
+from manuscript.messages import (
+    Line,
+    code_cells,
+    comment_messages,
+    library_messages,
+    lines_of,
+    page_messages,
+    read_page,
+)
 from manuscript.normal_form import describe_pictures, text_of, write_minutes
 from setup import compile_catalogs
 
@@ -69,7 +79,8 @@ def update(folder: Path) -> None:
 
 def current() -> dict[str, Catalog]:
     """Return the messages as they are now, by the name of their catalog."""
-    return {path.stem: page_messages(path) for path in pages()} | {"attnbook": library_messages()}
+    catalogs = {path.stem: page_messages(path) for path in pages()}
+    return catalogs | {"comments": comment_messages(), "attnbook": library_messages()}
 
 
 def read(path: Path) -> Catalog:
@@ -107,15 +118,17 @@ def write_book(folder: Path) -> None:
     (folder / "book").mkdir(parents=True, exist_ok=True)
     shutil.copytree(ROOT / "book" / "images", folder / "book" / "images", dirs_exist_ok=True)
     headings = {}
+    comments = read(catalogs / "comments.po")
     for path in pages():
-        text, headings[path.stem] = translated(path, read(catalogs / f"{path.stem}.po"))
+        catalog = read(catalogs / f"{path.stem}.po")
+        text, headings[path.stem] = translated(path, catalog, comments)
         write_if_changed(folder / "book" / path.name, text)
     write_if_changed(folder / "headings.json", json.dumps(headings, ensure_ascii=False, indent=1))
     write_if_changed(folder / "_config.yml", settings())
     write_if_changed(folder / "_toc.yml", contents())
 
 
-def translated(path: Path, catalog: Catalog) -> tuple[str, dict[str, str]]:
+def translated(path: Path, catalog: Catalog, comments: Catalog) -> tuple[str, dict[str, str]]:
     """Return a page in the language of the edition, and its headings with the English ones."""
     page, texts = read_page(path)
     headings: dict[str, str] = {}
@@ -126,7 +139,8 @@ def translated(path: Path, catalog: Catalog) -> tuple[str, dict[str, str]]:
         headings |= zip(after, before, strict=True)
     if path.suffix == ".md":
         return DOWNLOAD.sub(rf"\g<0>{ENDING}", page["text"]), headings
-    for cell in page.cells:
+    for cell in code_cells(page):
+        cell.source = translated_code(cell.source, lambda text: translation(text, comments))
         for output in cell.get("outputs", []):
             if "<attn-" in (shown := output.get("data", {}).get("text/html", "")):
                 output.data["text/html"] = translated_figure(shown)
@@ -142,9 +156,14 @@ DOWNLOAD = re.compile(r"/attention-book(-html)?(?=\.(pdf|zip)[)`])")  # in a lin
 
 def translated_line(line: Line, catalog: Catalog) -> str:
     """Return a line of a page in the language of the edition, or in English if untranslated."""
-    message = catalog.get(line.message) if line.message else None
-    text = message.string if message and message.string and not message.fuzzy else line.message
+    text = translation(line.message, catalog) if line.message else ""
     return f"{MARK.sub(translated_mark, line.before)}{text}{MARK.sub(translated_mark, line.after)}"
+
+
+def translation(text: str, catalog: Catalog) -> str:
+    """Return the translation of a message, or the English if there is none that was reviewed."""
+    message = catalog.get(text)
+    return str(message.string) if message and message.string and not message.fuzzy else text
 
 
 MARK = re.compile(

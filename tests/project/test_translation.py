@@ -1,9 +1,11 @@
 """A page is split into messages and put together again; what a translation loses is named."""
 
+import io
 import os
 import re
 import subprocess
 import sys
+import tokenize
 from gettext import GNUTranslations
 from pathlib import Path
 
@@ -12,10 +14,12 @@ from babel.messages import Catalog
 
 from attnbook import language
 from manuscript.chapters import pages
+from manuscript.comments import remarks, translated_code
 from manuscript.common import ROOT
 from manuscript.edition import TRANSLATIONS
 from manuscript.messages import (
     Line,
+    code_cells,
     library_messages,
     lines_of,
     page_messages,
@@ -85,7 +89,7 @@ def test_a_page_put_together_again_equals_the_page(path: Path) -> None:
     for place, holder, key in read_page(path)[1]:
         lines = list(lines_of(holder[key]))
         assert "".join(map("".join, lines)) == holder[key], place
-    text, headings = translated(path, Catalog())
+    text, headings = translated(path, Catalog(), Catalog())
     assert headings == {heading: heading for heading in headings}
     original = path.read_text("utf-8") if path.suffix == ".md" else text_of(read_notebook(path))
     assert text == original
@@ -96,7 +100,7 @@ def test_a_translation_keeps_the_marks_formulas_and_numbers(page: Path) -> None:
         "A title", "What is it?", "A part", "one `line`, and $x$", "| a cell | 0.5 |"
     ]  # fmt: skip
     chinese = {"A title": "标题", "A part": "一节", "one `line`, and $x$": "一行 `line` 和 $x$"}
-    text, headings = translated(page, catalog_with(chinese))
+    text, headings = translated(page, catalog_with(chinese), Catalog())
     for english, translation in chinese.items():
         text = text.replace(translation, english)
     assert text == PAGE
@@ -104,12 +108,61 @@ def test_a_translation_keeps_the_marks_formulas_and_numbers(page: Path) -> None:
     assert headings == {"3. 标题": "3. A title", f"3.1 一节{mark}": f"3.1 A part{mark}"}
 
 
+CODE = '''\
+# Two heads, as in 3.4
+def head(x):  # (L, D) -> (L, D)
+    """Return the rows."""
+    note = "# no comment"  # (L,) each
+    return x * len(note)
+'''
+
+
+def test_comments_and_docstrings_are_messages_but_shapes_are_not() -> None:
+    assert [CODE[slice(*place)] for place in remarks(CODE)] == [
+        "Two heads, as in 3.4",
+        "Return the rows.",
+        "(L,) each",
+    ]
+    lines = translated_code(CODE, lambda message: "中文").split("\n")
+    assert lines[:3] == ["# 中文", "def head(x):  # (L, D) -> (L, D)", '    """中文"""']
+    assert lines[3] == '    note = "# no comment"  # 中文'
+
+
+NOTEBOOKS = [path for path in pages() if path.suffix == ".ipynb"]
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_only_comments_and_docstrings_of_code_are_translated(path: Path) -> None:
+    comments = translate.read(FOLDER / "comments.po")
+    for cell in code_cells(read_notebook(path)):
+        chinese = translated_code(cell.source, lambda text: translate.translation(text, comments))
+        assert code_of(chinese) == code_of(cell.source), cell.id
+        assert columns(chinese) == columns(cell.source), cell.id
+
+
+def code_of(source: str) -> list[tuple[str, tuple[int, int]]]:
+    """Return the words of code and where they begin, without comments and docstrings."""
+    tokens = list(tokenize.generate_tokens(io.StringIO(source).readline))
+    return [
+        (token.string, token.start)
+        for before, token in zip([tokens[-1], *tokens], tokens, strict=False)
+        if token.type not in (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE)
+        and not (before.type == tokenize.INDENT and token.type == tokenize.STRING)
+    ]
+
+
+def columns(source: str) -> list[tuple[int, int]]:
+    """Return where comments begin."""
+    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+    return [token.start for token in tokens if token.type == tokenize.COMMENT]
+
+
 def test_a_translation_links_to_its_own_downloads(
     page: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(translate, "ENDING", "-zh_CN")
     page.write_text("[zip](x/attention-book-html.zip), `x/attention-book.pdf`\n", "utf-8")
-    text, _ = translated(page, catalog_with({}))
+    text, _ = translated(page, catalog_with({}), Catalog())
     assert text == "[zip](x/attention-book-html-zh_CN.zip), `x/attention-book-zh_CN.pdf`\n"
 
 
@@ -210,7 +263,7 @@ def test_a_good_translation_gives_no_complaints() -> None:
 
 
 def test_the_catalogs_of_the_book_load_and_the_compiled_one_is_up_to_date() -> None:
-    names = {path.stem for path in pages()} | {"attnbook"}
+    names = {path.stem for path in pages()} | {"attnbook", "comments"}
     for folder in TRANSLATIONS.iterdir():
         assert {path.stem for path in folder.glob("*.po")} == names
         for path in folder.glob("*.po"):
