@@ -1,7 +1,8 @@
 """What readers need in a copy of a page, in my/ and for Colab, and the book's own files do without.
 
 The install cell is folded, and the outputs below a prediction are cleared. Formulas have the colors
-of the roles that they name, because only the book's build knows those names.
+of the roles that they name, because only the book's build knows those names. A Chinese glossary
+shows no pinyin.
 """
 
 import re
@@ -9,10 +10,13 @@ import re
 from nbformat import NotebookNode
 
 from attnbook.colors import ROLES
+from manuscript.edition import LANGUAGE
 from manuscript.normal_form import INSTALL_ID
 
 BLOCK = re.compile(r"^(:::|```)\{([\w-]+)\} *([^\n]*)\n(.*?)^\1\n?", re.M | re.S)
 LABEL = re.compile(r"^\([\w-]+\)=\n", re.M)
+GLOSSARY = re.compile(r"^\| English \| 中文 \|.*\n(?:\|.*\n)+", re.M)
+PINYIN = re.compile(r"^(\| [^|]+ \| [^|*]+) \*[^|*]+\*(?= \|)", re.M)  # after a row's Chinese word
 EMPTY = re.compile(r"^## [^\n]*\s*(?=^## |\Z)", re.M)  # a section that held only a directive
 ROLE = re.compile(rf"(?<=color\{{)({'|'.join(ROLES)})(?=\}})")  # in a formula: \textcolor{query}{Q}
 
@@ -37,7 +41,14 @@ def without_directives(page: str, contents: str) -> str:
             return contents
         return body if (name, argument) == ("only", "not repository") else ""
 
-    return colored(EMPTY.sub("", LABEL.sub("", BLOCK.sub(resolved, page))))
+    return colored(EMPTY.sub("", LABEL.sub("", BLOCK.sub(resolved, without_pinyin(page)))))
+
+
+def without_pinyin(page: str) -> str:
+    """The page without the pinyin of the glossary, which a reader of Chinese does not need."""
+    if LANGUAGE == "en":
+        return page
+    return GLOSSARY.sub(lambda table: PINYIN.sub(r"\1", table[0]), page)
 
 
 def colored(text: str) -> str:

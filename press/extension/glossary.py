@@ -7,7 +7,8 @@ module puts
 - the Chinese words of a section at its end, in small type
 - the rows, sorted by pinyin, into a second table, `:::{by-pinyin}`
 
-The search (search.py) knows the words of each row, so that each of them finds the section.
+The search (search.py) knows the words of each row, so that each of them finds the section. In the
+Chinese edition, the pinyin only sorts the second table; no page shows it.
 
 The pinyin is written by hand, because libraries only guess which of several readings is right:
 pypinyin 0.55 read the 差 of 残差 and 标准差 as *chà*, and the 子 of 子空间 as *zi*.
@@ -27,11 +28,11 @@ from sphinx.util.docutils import SphinxDirective
 
 from attnbook.language import _
 from manuscript.edition import LANGUAGE
+from manuscript.readers_copy import GLOSSARY, without_pinyin
 
 from .chinese import in_chinese
 from .section_links import sections
 
-TABLE = re.compile(r"^\| English \| 中文 \|.*\n(?:\|.*\n)+", re.M)
 CODE = str.maketrans("", "", "`")
 TONES = "\u0304\u0301\u030c\u0300"  # the marks of tones 1 to 4; ü keeps its dots
 
@@ -69,7 +70,7 @@ def lines(app: Sphinx) -> list[str]:
     """The lines of the glossary's table, without its header; none if the book has no glossary."""
     page = Path(app.srcdir, app.config.glossary_page + ".md")
     text = page.read_text("utf8") if page.exists() else ""
-    table = TABLE.search(text)
+    table = GLOSSARY.search(text)
     return table[0].splitlines()[2:] if table else []
 
 
@@ -93,11 +94,18 @@ class ByPinyin(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         """Return the table."""
         rows = sorted((row for row in glossary(self.env.app) if row.pinyin), key=sound)
-        table = [f"| {_('pinyin, 中文')} | English | {_('where')} |", "|:--|:--|:--|"]
-        table += [f"| *{r.pinyin}* {r.chinese} | {r.english} | {r.link} |" for r in rows]
+        first = _("pinyin, 中文") if LANGUAGE == "en" else "中文"
+        words = [f"*{r.pinyin}* {r.chinese}" if LANGUAGE == "en" else r.chinese for r in rows]
+        table = [f"| {first} | English | {_('where')} |", "|:--|:--|:--|"]
+        table += [f"| {word} | {r.english} | {r.link} |" for word, r in zip(words, rows, strict=True)]
         box = nodes.container()
         self.state.nested_parse(StringList(table, source=self.env.docname), 0, box)
         return box.children
+
+
+def hide_pinyin(app: Sphinx, docname: str, source: list[str]) -> None:
+    """Remove the pinyin from the page that a Chinese reader sees."""
+    source[0] = without_pinyin(source[0])
 
 
 def places(app: Sphinx) -> list[tuple[Row, str, str]]:
@@ -152,5 +160,6 @@ def setup(app: Sphinx) -> None:
     """Register the parts. Each reads the rows of the glossary again, since they are few."""
     app.add_config_value("glossary_page", "book/notation", "env")
     app.add_directive("by-pinyin", ByPinyin)
+    app.connect("source-read", hide_pinyin)
     app.connect("env-updated", rewrite)
     app.connect("doctree-resolved", put_words)

@@ -8,6 +8,8 @@ import pytest
 from nbformat.v4 import new_markdown_cell, new_notebook
 
 from attnbook.language import HAN
+from manuscript import readers_copy
+from press.extension import glossary
 from press.extension.glossary import ROW, Row, sound
 from tests.support.pages import build, parsed
 
@@ -36,15 +38,15 @@ See [6.2](masks.ipynb), and `掩码 = 1`, not <b>掩码</b>.
 
 ## 6.2 Another
 """
+MASKS_NOTEBOOK = nbformat.writes(new_notebook(cells=[new_markdown_cell(MASKS)]))
 
 
 @pytest.fixture(scope="module")
 def bilingual(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The pages of a small book with a glossary."""
     folder = tmp_path_factory.mktemp("bilingual")
-    masks = nbformat.writes(new_notebook(cells=[new_markdown_cell(MASKS)]))
     index = "# Title\n\n```{toctree}\nnotation\nmasks\n```\n"
-    pages = {"index.md": index, "notation.md": GLOSSARY, "masks.ipynb": masks}
+    pages = {"index.md": index, "notation.md": GLOSSARY, "masks.ipynb": MASKS_NOTEBOOK}
     parts = "section_links glossary chinese"
     assert build(folder, pages, parts, glossary_page="notation") == ""
     return folder / "out"
@@ -81,6 +83,23 @@ def test_the_second_table_is_sorted_by_pinyin(bilingual: Path) -> None:
         "cíyuán 词元",
         "yǎnmǎ 掩码",
     ]
+
+
+def test_a_chinese_reader_sees_no_pinyin_but_its_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in glossary, readers_copy:
+        monkeypatch.setattr(module, "LANGUAGE", "zh_CN")
+    pages = {"index.md": GLOSSARY, "masks.ipynb": MASKS_NOTEBOOK}
+    pages["index.md"] += "\n```{toctree}\nmasks\n```\n"
+    build(tmp_path, pages, "section_links glossary chinese", glossary_page="index")
+    shown = parsed(tmp_path / "out" / "index.html")
+    first, second = (table.select("tbody tr") for table in shown.select("table"))
+    assert [row.select("td")[1].get_text() for row in first] == ["掩码", "词元", "BLEU"]
+    assert [row.td.get_text() for row in second] == ["词元", "掩码"]
+    copy = readers_copy.without_directives(GLOSSARY, "")
+    assert "掩码 | `attn_mask`" in copy
+    assert "*" not in copy
 
 
 def test_pinyin_is_sorted_by_letters_with_ü_after_u_and_then_by_tones() -> None:
