@@ -62,6 +62,7 @@ def pytest_xdist_auto_num_workers() -> int:
 def pytest_configure(config: pytest.Config) -> None:
     """Register the marker, start any rehearsal, and stop at once if the device is missing."""
     config.addinivalue_line("markers", "on_cpu: the test is about the CPU and never runs on a GPU")
+    config.addinivalue_line("markers", "claim: the test tries statements of a summary")
     if rehearsed:
         from tests.support import rehearsal
 

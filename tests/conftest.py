@@ -21,6 +21,7 @@ from playwright.sync_api import Browser, sync_playwright
 import attnbook
 from manuscript.common import ROOT, UserError
 from press.browser import launch
+from tests.support.claims import report_claims
 from tests.support.on_device import OnDevice, move_test
 
 # How the tests of each folder use a GPU. Tests of the library are moved to the GPU, with everything
@@ -58,14 +59,16 @@ def on_the_device(request, monkeypatch):
             yield
 
 
+@pytest.hookimpl(tryfirst=True)  # before -m claim selects
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with notebooks, exercises and pages, which take the longest."""
+    """Begin with notebooks, exercises and pages, which take the longest; report claims."""
 
     def place(item: pytest.Item) -> tuple[bool, ...]:
         folders = item.path.parts
         return item.path.suffix == ".py", "exercises" not in folders, "press" not in folders
 
     items.sort(key=place)
+    report_claims(items)
 
 
 @pytest.fixture(scope="session")
