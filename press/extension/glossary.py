@@ -97,7 +97,8 @@ class ByPinyin(SphinxDirective):
         first = _("pinyin, 中文") if LANGUAGE == "en" else "中文"
         words = [f"*{r.pinyin}* {r.chinese}" if LANGUAGE == "en" else r.chinese for r in rows]
         table = [f"| {first} | English | {_('where')} |", "|:--|:--|:--|"]
-        table += [f"| {word} | {r.english} | {r.link} |" for word, r in zip(words, rows, strict=True)]
+        pairs = zip(words, rows, strict=True)
+        table += [f"| {word} | {row.english} | {row.link} |" for word, row in pairs]
         box = nodes.container()
         self.state.nested_parse(StringList(table, source=self.env.docname), 0, box)
         return box.children

@@ -68,9 +68,9 @@ def name_steps(exam: Exam, ids: Tensor, words: Tensor) -> None:
     if set(whole) <= set(seen):
         sentence = _(
             "Word by word with the cache, the logits differ from those of the whole text, although "
-            "the last word sees the others. So its position or the contents of the cache are wrong: "
-            "a new word's position is the number of words before it, and each layer has keys and "
-            "values of its own, the oldest first."
+            "the last word sees the others. So its position or the contents of the cache are "
+            "wrong: a new word's position is the number of words before it, and each layer has "
+            "keys and values of its own, the oldest first."
         )
         exam.report.add("cache_positions", sentence)
         return

@@ -197,8 +197,8 @@ def confidence(weights, special):
     ),
     common_mistakes=MistakeSet(lambda score: score, CONFIDENCE_MISTAKES, right=Confidence()),
     hints=(
-        "What is the score of a head that always puts its weight on `[SEP]`? And whose queries does "
-        "the mean include?",
+        "What is the score of a head that always puts its weight on `[SEP]`? And whose queries "
+        "does the mean include?",
         "Set the weights on special tokens to 0 before you take the largest: `special[:, None, "
         "None]` is (B, 1, 1, L), so it marks keys.",
         "Of the largest weights (B, H, L), keep those of the words: `~special[:, None]` is "

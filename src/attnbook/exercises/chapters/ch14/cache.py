@@ -52,7 +52,8 @@ def cache_becomes(change):
         ("b", "smaller"): "More query heads share the same key heads, which are as wide as before.",
         ("e", "equal"): "A layer kept 2 · 8 · 128 = 2,048 numbers for a word. Count what it keeps "
         "now, for all heads together.",
-        ("e", "larger"): "All heads share one latent and one rotary key: 512 + 64 numbers per word.",
+        ("e", "larger"): "All heads share one latent and one rotary key: 512 + 64 numbers per "
+        "word.",
         ("f", "smaller"): "A later query may choose any word, so no key is dropped. The indexer "
         "saves reading and computing, not memory.",
         ("f", "equal"): "No key is dropped, and the indexer has a narrow key of its own for each "
