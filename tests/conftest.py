@@ -30,6 +30,12 @@ from tests.support.on_device import OnDevice, move_test
 MOVED, AS_READERS = {"library"}, {"claims", "exercises", "notebooks"}
 ON_CPU = {"examination", "figures", "press", "project"}
 
+# The files that take longest, in this order. The first of them builds the book in both languages.
+LONGEST = (
+    *("test_chinese_book", "09_translation", "13_reading_attention", "12_language_model"),
+    *("test_exercises", "test_pages", "11_modern_attention", "08_transformer", "test_lab"),
+)
+
 collect_ignore = ["claims"]  # unless it is named, as by `make claims`, because it takes long
 
 settings.register_profile("book", deadline=None, derandomize=True)
@@ -61,11 +67,12 @@ def on_the_device(request, monkeypatch):
 
 @pytest.hookimpl(tryfirst=True)  # before -m claim selects
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with notebooks, exercises and pages, which take the longest; report claims."""
+    """Begin with the files that take longest, lest one be alone at the end; report claims."""
 
-    def place(item: pytest.Item) -> tuple[bool, ...]:
-        folders = item.path.parts
-        return item.path.suffix == ".py", "exercises" not in folders, "press" not in folders
+    def place(item: pytest.Item) -> tuple[int | bool, ...]:
+        folders, name = item.path.parts, item.path.stem
+        first = LONGEST.index(name) if name in LONGEST else len(LONGEST)
+        return first, item.path.suffix == ".py", "press" not in folders, "exercises" not in folders
 
     items.sort(key=place)
     report_claims(items)

@@ -76,7 +76,7 @@ def test_the_translator_in_the_page_knows_the_words_of_the_chapter(chapter):
     assert json.loads(text)["chinese"] == chinese_words(chapter["chinese"])
 
 
-def test_the_text_says_what_is_tried_in_the_tests_of_its_claims():
+def test_the_text_says_what_the_claims_try():
     assert "No mask helps" in NOTEBOOK.source("unshifted")
     assert "don't combine clauses freely" in NOTEBOOK.source("summary")
     assert "hasn't learned to combine clauses freely" in NOTEBOOK.source("memory-seen")

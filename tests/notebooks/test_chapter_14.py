@@ -46,21 +46,6 @@ def numbers(name: str, pattern: str) -> list[list[float]]:
 # --- 14.2 and 14.3: latents ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", [5, 6])
-def test_a_latent_costs_far_less_than_one_key_head_of_the_same_size(seed):
-    cells = ("latent-sentences", "latent-changes", "latent-apply")
-    source = chapter.source("latent-sentences")
-    assert "Draw(5)" in source
-    space = chapter.run(*cells, **{"latent-sentences": source.replace("(5)", f"({seed})")})
-    for model, _ in space["trained"]:
-        before = space["loss_of"](model)
-        shared = space["loss_after"](space["one_key_head"], model)
-        same, half = (space["loss_after"](space["latent_of"](rank), model) for rank in (32, 16))
-        assert shared - before > 0.3
-        assert same - before < 0.01
-        assert half < shared - 0.2
-
-
 def test_the_rise_of_the_loss_is_as_the_text_says():
     before, shared, *_ = numbers("latent-run", r"\d\.\d\d")
     rises = [b - a for a, b in zip(before, shared, strict=True)]
