@@ -12,6 +12,7 @@ from torch.testing import assert_close
 
 from attnbook import ShawAttention, TransformerXLAttention, causal_mask, padding_mask
 from attnbook.positions.absolute import sinusoids
+from tests.support.claims import claim
 from tests.support.draws import drawn, redraw
 
 B, H, L, M, DK = 2, 3, 7, 4, 6  # all different; M is the length of the memory
@@ -110,6 +111,10 @@ def allowed_by(mask: Tensor | None, lq: int, lk: int) -> Tensor:
 
 
 @torch.no_grad()
+@claim(
+    "For each clipped distance, Shaw's method adds one learned vector to the key and another to the"
+    " value;"
+)
 @pytest.mark.parametrize("name", MASKS)
 @pytest.mark.parametrize("max_distance", [0, 1, NEAR, 20])
 def test_shaw_equals_the_loop_of_the_paper(name, max_distance):
