@@ -30,7 +30,8 @@ def unfold(article: Tag, rounds: dict[str, Tag]) -> None:
         following = (cell or asked).find_next_siblings()
         for details in takewhile(lambda tag: tag.name == "details", following):
             kind, summary = details["class"][-1], inner(one(details, "summary").extract())
-            text = f"<li><strong>{summary}</strong> {inner(details.extract())}</li>"
+            mark = " ✓" if "right" in details["class"] else ""
+            text = f"<li><strong>{summary}{mark}</strong> {inner(details.extract())}</li>"
             told[kind] = told.get(kind, "") + text
             choices += f"<li>{summary}</li>"
         for kind, texts in told.items():

@@ -2,9 +2,11 @@
 "use strict";
 
 // The answer to a prediction is hidden until the reader asks for it, or until the browser's own
-// search finds it. A choice shows only its own text, which often asks to think again. (The page's
-// first script hides it before anything is drawn.)
+// search finds it. A choice shows only its own text, which often asks to think again; which one was
+// right is marked when the answer is shown. (The page's first script hides it before anything is
+// drawn.)
 const answers = new Map(); // each button, and what it shows
+const rights = new Map(); // each button, and the right choice
 for (const question of document.querySelectorAll("p.predict")) {
   const parts = [];
   const choices = [];
@@ -20,6 +22,7 @@ for (const question of document.querySelectorAll("p.predict")) {
   });
   parts[0].before(button);
   answers.set(button, parts);
+  rights.set(button, choices.find((choice) => choice.matches(".right")));
   const show = () => reveal(button, true);
   button.addEventListener("click", () => {
     show();
@@ -30,6 +33,7 @@ for (const question of document.querySelectorAll("p.predict")) {
 
 function reveal(button, shown) {
   button.hidden = shown;
+  rights.get(button)?.classList.toggle("known", shown);
   for (const part of answers.get(button)) {
     if (shown) part.removeAttribute("hidden");
     else part.setAttribute("hidden", "until-found");

@@ -65,9 +65,13 @@ def test_a_choice_answers_and_the_button_shows_the_result(reader: BrowserContext
     assert button.evaluate(f"e => ({choices})(e).open")
     expect(button).to_be_visible()
     assert page.evaluate(IN_SIGHT) == []
+    assert page.locator("details.known").count() == 0
     button.click()
     expect(button).to_be_hidden()
     assert page.evaluate(IN_SIGHT)
+    expect(page.locator("details.known summary")).to_have_text("B. A little, but not nothing")
+    mark = "e => getComputedStyle(e, '::after').content"
+    assert page.locator("details.known summary").evaluate(mark) == '"✓"'
 
 
 @pytest.mark.parametrize("address", CHAPTERS)
