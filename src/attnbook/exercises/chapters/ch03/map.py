@@ -23,9 +23,12 @@ These are attention weights, one row per query and one column per key.
 | **short** | 0.05 | 0.80 | 0.05 | 0.10 |
 | **eat** | 0.40 | 0.10 | 0.30 | 0.20 |
 
-`read(question)` returns one of the four words. (a) To which word does “Life” attend most? (b) Which
-word attends most to “short”? (c) Which word's output is the plain average of all four values? (d)
-Which word's value has the most weight in the four outputs together?
+`read(question)` returns one of the four words.
+
+- `"a"`: To which word does “Life” attend most?
+- `"b"`: Which word attends most to “short”?
+- `"c"`: Which word's output is the plain average of all four values?
+- `"d"`: Which word's value has the most weight in the four outputs together?
 """,
     stub="""
 def read(question):

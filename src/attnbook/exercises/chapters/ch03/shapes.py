@@ -35,9 +35,14 @@ EXERCISE = Exercise(
     minutes=5,
     section="3.2",
     prompt="""
-`shapes(what, Lq, Lk, D, Dk, Dv)` takes the name of a tensor (`"scores"`, `"weights"`, `"output"` or
-`"w_v"`) and five sizes. Return the shape of that tensor as a tuple of sizes. The queries come from
-Lq rows, the keys and values from Lk rows, and all rows are D wide before the projections.
+The queries come from Lq rows, the keys and values from Lk rows, and all rows are D wide before the
+projections. `shapes(what, Lq, Lk, D, Dk, Dv)` takes the name of a tensor and five sizes, and
+returns the shape of that tensor as a tuple of sizes.
+
+- `"scores"`: before the softmax
+- `"weights"`: after the softmax
+- `"output"`: of the head
+- `"w_v"`: the projection of the values
 """,
     stub="""
 def shapes(what, Lq, Lk, D, Dk, Dv):

@@ -51,10 +51,15 @@ EXERCISE = Exercise(
     section="4.5",
     prompt="""
 A batch of B sentences with L words of width D goes through H heads, whose queries and keys are Dk
-wide and whose values are Dv wide. `shapes(what, B, L, D, H, Dk, Dv)` returns the shape of one
-tensor as a tuple, in terms of these sizes: `"query"` (after the split), `"weights"`, `"context"`
-(weights times values, before the merge), `"concat"` (after it), `"w_o"` (as in `concat @ w_o`) and
-`"output"`. H · Dv need not equal D.
+wide and whose values are Dv wide. H · Dv need not equal D. `shapes(what, B, L, D, H, Dk, Dv)`
+returns the shape of one tensor as a tuple, in terms of these sizes.
+
+- `"query"`: after the split
+- `"weights"`: after the softmax
+- `"context"`: weights times values, before the merge
+- `"concat"`: after the merge
+- `"w_o"`: as in `concat @ w_o`
+- `"output"`: `concat @ w_o`
 """,
     stub="""
 def shapes(what, B, L, D, H, Dk, Dv):

@@ -16,16 +16,15 @@ EXERCISE = Exercise(
     prompt="""
 A model has read 我 昨天 在 图书馆 看 了 一 本 书 and has written “i read a book in the library
 yesterday”. Suppose that one of its heads always attends to the Chinese word that is translated
-next. Its attention map has a row for each word that the decoder was given, starting with BEGIN, and
-these columns:
+next. Its attention map has a row for each word that the decoder was given, starting with BEGIN.
+`column(row)` returns the column in which the row with this name has its greatest weight. These are
+the columns:
 
 | 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 |
 |:--|:--|:--|:--|:--|:--|:--|:--|:--|
 | 我 | 昨天 | 在 | 图书馆 | 看 | 了 | 一 | 本 | 书 |
 | wǒ | zuótiān | zài | túshūguǎn | kàn | le | yī | běn | shū |
 | i | yesterday | in | library | read | (done) | a | (measure) | book |
-
-`column(row)` returns the column in which the row with this name has its greatest weight.
 """,
     stub="""
 def column(row):
