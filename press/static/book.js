@@ -186,6 +186,7 @@ function sectionRead() {
 const heading = one(".where .section"); // in the header, beside the name of the chapter
 const far = one(".far"); // a line below the header, as long as the part of the page that is read
 let marked;
+let since; // when the marked section became the current one
 function mark() {
   const rest = root.scrollHeight - innerHeight;
   far?.style.setProperty("--far", rest > 0 ? Math.min(scrollY / rest, 1) : 0);
@@ -201,12 +202,14 @@ function mark() {
   if (heading) heading.textContent = link ? nameOf(link) : "";
   if (reachesTheEnd(marked, link)) read();
   marked = link;
+  since = performance.now();
 }
 
-// A chapter is read when its last section follows the one before it, not after a jump to the end.
+// A chapter is read when its last section follows the one before it, which was the current one for
+// at least five seconds: a jump to the end passes it sooner.
 function reachesTheEnd(before, now) {
   const [next, last] = [...contents.values()].slice(-2);
-  return now && now === last && before === next;
+  return now && now === last && before === next && performance.now() - since > 5000;
 }
 
 // The heading that a link leads to, without what the page adds to it

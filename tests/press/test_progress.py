@@ -35,10 +35,16 @@ def test_progress_is_marked_and_can_be_erased(reader: BrowserContext, server: st
 
     page = opened(reader, server + "book/02_embeddings.html")
     links = "[...document.querySelectorAll('#pst-page-toc-nav a')]"
-    page.evaluate(f"location.hash = {links}.at(-2).hash")
-    page.wait_for_function(f"{links}.at(-2).matches('.active')")
-    page.keyboard.press("End")
-    page.wait_for_function(f"localStorage['{KEYS['read']}02_embeddings.html']")
+    stored = f"localStorage['{KEYS['read']}02_embeddings.html']"
+    for seconds in (0, 6):
+        page.keyboard.press("Home")
+        page.wait_for_function("scrollY === 0")
+        page.locator("#pst-page-toc-nav a").nth(-2).click()
+        page.wait_for_function(f"{links}.at(-2).matches('.active')")
+        page.wait_for_timeout(1000 * seconds)
+        page.keyboard.press("End")
+        page.wait_for_function(f"{links}.at(-1).matches('.active')")
+        assert bool(page.evaluate(stored)) == bool(seconds)  # a jump to the end is no reading
     page.close(run_before_unload=True)
 
     first.reload()
