@@ -10,7 +10,7 @@ solutions       an exercise's hints and solution, folded, from the library
 folds           code that readers can skip at first
 formulas        KaTeX at build time, so that no page needs a script to show a formula
 tables          the name of the column at each cell, for phones
-pictures        sizes, and the colors of the roles in drawings
+pictures        sizes, the numbers of figures, and the colors of the roles in drawings
 widgets         the scripts of interactive figures, on the pages that use them
 live            the models that run in a page (press/live), loaded on first use
 output          an interactive figure of a chapter, shown on another page
@@ -67,7 +67,7 @@ PARTS = (
     headings, tables, folds, chapters_table, output, section_links, glossary, chinese, pictures,
     widgets, live, search, storage, descriptions, safety, unused, styles, licenses,
 )  # fmt: skip
-ENVIRONMENT = 14  # raise this if a change in this folder requires reading every page again
+ENVIRONMENT = 15  # raise this if a change in this folder requires reading every page again
 
 
 def setup(app: Sphinx) -> dict[str, bool | int]:

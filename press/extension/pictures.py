@@ -1,4 +1,4 @@
-"""Pictures: their sizes, and the colors of the roles in the drawings in book/images.
+"""Pictures: their sizes and numbers, and the colors of the roles in the drawings in book/images.
 
 A page shows a drawing as a picture, which cannot use the variables of the page's style sheet. So
 a drawing names a color as `var(--role-query-dark, skyblue)`, and the build replaces this with the
@@ -14,6 +14,7 @@ from xml.etree import ElementTree
 
 from docutils import nodes
 from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
 from sphinx.util import logging
 from sphinx.writers.html5 import HTML5Translator
 
@@ -58,6 +59,16 @@ def size_pictures(app: Sphinx, doctree: nodes.document, docname: str) -> None:
             image["pixels"] = image["width"], image["height"] = [str(side) for side in size]
 
 
+def number_figures(app: Sphinx, env: BuildEnvironment) -> list[str]:
+    """Number the figures of each page from 1, as its sections: the first of chapter 6 is 6.1."""
+    for page, kinds in env.toc_fignumbers.items():
+        chapter = re.match(r"\d\d(?=_)", page.rpartition("/")[2])
+        before = (int(chapter[0]),) if chapter else ()
+        for name, figures in kinds.items():
+            kinds[name] = {id: (*before, n) for n, id in enumerate(figures, 1)}
+    return []
+
+
 def visit_image(self: HTML5Translator, node: nodes.image) -> None:
     """Write the size as attributes, since the style sheet could not override an inline style.
 
@@ -90,6 +101,7 @@ def setup(app: Sphinx) -> None:
 
     The visitor replaces the translator's visit but not its depart method.
     """
+    app.connect("env-get-updated", number_figures, priority=900)  # after Sphinx has numbered them
     app.connect("doctree-resolved", size_pictures)
     app.add_node(nodes.image, override=True, html=(visit_image, None))
     app.connect("build-finished", color)
