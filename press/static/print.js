@@ -17,13 +17,12 @@ addEventListener("load", () => whenIdle(() => {
   }
 }));
 
-// On paper, colors are light, with all pictures loaded, all code unfolded and all hints offered
+// On paper, colors are light, with all pictures loaded and all code unfolded
 let theme;
 addEventListener("beforeprint", () => {
   theme = root.dataset.theme;
   root.dataset.theme = "light";
   for (const picture of document.images) picture.loading = "eager";
   for (const fold of document.querySelectorAll("details.code")) fold.open = true;
-  for (const hint of document.querySelectorAll(".hints > details")) hint.hidden = false;
 });
 addEventListener("afterprint", () => (root.dataset.theme = theme));
