@@ -81,7 +81,8 @@
         autocapitalize: "off", spellcheck: false, enterkeyhint: "go", value: beginning.join(" ") });
       const form = make("form", { onsubmit: (event) => {
         event.preventDefault();
-        this.begin(this.field.value.toLowerCase().replaceAll("?", " ?").split(/\s+/).filter(Boolean));
+        this.begin(this.field.value.toLowerCase().replace(/[.,!]/g, " ").replaceAll("?", " ?").split(/\s+/)
+          .filter(Boolean));
       } }, this.field, make("button", {}, words.go));
       const sliders = Object.entries(settings).map(([name, values]) => this.slider(words.settings[name],
         values.map((value) => (value === 0 ? words.all : String(value))), start[name], (position) => {
