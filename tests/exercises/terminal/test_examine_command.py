@@ -1,13 +1,19 @@
 """`python -m attnbook examine`: what it builds, what it prints, and its exit status."""
 
+import builtins
+import contextlib
+import os
 import re
+import signal
 import subprocess
 import sys
+import time
 from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
+from attnbook.__main__ import main as attnbook_main
 from attnbook.examination.facts import CHOICES, Facts, meanings
 from attnbook.exercises.cards import as_text
 from attnbook.exercises.terminal import examine_command
@@ -191,3 +197,58 @@ def test_python_m_attnbook_examine_works(layers):
     assert done.returncode == 0, done.stderr
     assert "I take it that every row may see every row" in done.stdout
     assert not Path(layers.parent, "__pycache__").exists()
+
+
+@starts_a_process
+@pytest.mark.skipif(os.name == "nt", reason="Ctrl-C is no signal there")
+def test_ctrl_c_ends_the_command_and_all_that_the_file_started(layers):
+    pids = layers.with_name("pids")
+    layers.write_text(
+        "import os, subprocess, time\n"
+        "started = subprocess.Popen(['sleep', '600'])\n"
+        f"open({str(pids) + '.part'!r}, 'w').write(f'{{os.getpid()}} {{started.pid}}')\n"
+        f"os.replace({str(pids) + '.part'!r}, {str(pids)!r})\n"
+        "time.sleep(600)\n"
+    )
+    command = subprocess.Popen(
+        [sys.executable, "-m", "attnbook", "examine", f"{layers}:Layer"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        # a shell that runs the tests in the background would make it ignore Ctrl-C
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    try:
+        while not pids.exists():
+            assert command.poll() is None
+            time.sleep(0.05)
+        command.send_signal(signal.SIGINT)
+        assert command.wait(120) == 130
+        for pid in map(int, pids.read_text().split()):
+            assert not is_alive(pid)
+    finally:
+        command.kill()
+        for pid in map(int, pids.read_text().split() if pids.exists() else ()):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+    assert command.communicate()[0] == b""
+
+
+def is_alive(pid):
+    """Whether a process runs; one that has ended may still wait to be asked for its status."""
+    try:
+        os.kill(pid, 0)
+        status = Path(f"/proc/{pid}/stat")
+        return not status.exists() or ") Z" not in status.read_text()
+    except (ProcessLookupError, FileNotFoundError):
+        return False
+
+
+def test_ctrl_c_while_the_commands_are_loading_prints_no_traceback(monkeypatch):
+    def interrupted(name, *arguments):
+        if name.startswith("attnbook"):
+            raise KeyboardInterrupt
+        return usual(name, *arguments)
+
+    usual = builtins.__import__
+    monkeypatch.setattr(builtins, "__import__", interrupted)
+    assert attnbook_main() == 130

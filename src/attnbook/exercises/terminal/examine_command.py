@@ -20,7 +20,7 @@ from attnbook.exercises.terminal.examine_process import (
     ended_card,
 )
 from attnbook.exercises.terminal.file_cards import crash_card, keep_lines
-from attnbook.exercises.terminal.runner import NEW_GROUP
+from attnbook.exercises.terminal.runner import NEW_GROUP, end
 from attnbook.language import _
 
 SECONDS = 120.0  # for importing the file, building what is examined, and examining it
@@ -91,8 +91,7 @@ def examine_target(target: str, kind: str | None, **facts: Any) -> int:
         try:
             code = process.wait()
         finally:
-            process.kill()
-            process.communicate()
+            end(process)
         if Path(folder, CODE_FILE).exists():
             return int(Path(folder, CODE_FILE).read_text())
         stack = Path(folder, STACK_FILE).read_text("utf-8", "replace")

@@ -80,12 +80,8 @@ class Runner:
             self.close()
 
     def close(self) -> None:
-        """Kill the process and, except on Windows, those that it has started."""
-        self._process.kill()
-        if os.name == "posix":
-            with suppress(ProcessLookupError, PermissionError):  # nothing is left
-                os.killpg(self._process.pid, signal.SIGKILL)  # it has a session of its own
-        self._process.communicate()
+        """End the process, and remove its folder."""
+        end(self._process)
         self._folder.cleanup()
 
     def _results(self, path: Path) -> list[Result]:
@@ -100,6 +96,15 @@ class Runner:
     def _read(self, name: str) -> str:
         path = Path(self._folder.name, name)
         return path.read_text("utf-8", "replace") if path.exists() else ""
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    """Kill a process with a session of its own and, except on Windows, those that it started."""
+    process.kill()
+    if os.name == "posix":
+        with suppress(ProcessLookupError, PermissionError):  # nothing is left
+            os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
 
 
 SOURCE_FILE = "source"  # the reader's file as it was read
