@@ -8,10 +8,13 @@ from torch import nn
 
 from attnbook import examine
 from attnbook.examination.faults import FAULTS
-from attnbook.examination.report import AttentionFault
+from attnbook.examination.report import AttentionFault, Report
+from attnbook.exercises.cards.as_html import card_as_html
+from attnbook.exercises.cards.feedback import Feedback
 from attnbook.exercises.catalog import ALL
 from manuscript.common import ROOT
 from tests.examination.pieces import FAULTY, RIGHT
+from tests.support.pages import PHONE
 
 # A finding of level △ about right code: what it says is true.
 ALLOWED = {
@@ -72,3 +75,13 @@ def test_a_fact_that_does_not_exist_is_refused():
         for value in (0, True, 2.5, "4"):
             with pytest.raises(ValueError, match=f"{name}=.*: it must be a whole number above 0"):
                 examine(len, kind="core", **{name: value})
+
+
+@pytest.mark.on_cpu
+def test_a_long_name_in_a_report_or_on_a_card_is_wrapped_on_a_phone(browser):
+    name = f"`{'a_long_name_' * 10}`"
+    page = browser.new_page(viewport=PHONE)
+    for shown in (Report([name])._repr_html_(), card_as_html(Feedback("failed", "x", name))):
+        page.set_content(shown)
+        assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+    page.close()

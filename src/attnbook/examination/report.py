@@ -129,6 +129,7 @@ class Report:
         if closing := self.closing():
             parts.append(paragraph(closing, "opacity:.8"))
         style = f"border-left:.3em solid {STATES[kind][0]};padding:.2em 1em;color:inherit"
+        style += ";overflow-wrap:anywhere"  # a long name is wider than a phone
         return f'<div role="status" style="{style}">{"".join(parts)}</div>'
 
 

@@ -20,8 +20,10 @@ def card_as_html(feedback: Feedback) -> str:
         for text in feedback.others
     )
     color, _dark = STATES.get(feedback.kind, STATES["info"])
+    style = f"border-left:.3em solid {color};padding:.6em 1em;color:inherit"
+    style += ";overflow-wrap:anywhere"  # a long name is wider than a phone
     return (
-        f'<div role="status" style="border-left:.3em solid {color};padding:.6em 1em;color:inherit">'
+        f'<div role="status" style="{style}">'
         f"<strong>{SIGNS[feedback.kind]} {html.escape(feedback.head)}</strong>"
         f"{message if feedback.message else ''}{''.join(map(code, feedback.details))}{others}"
         f"{footer if feedback.footer else ''}</div>"
