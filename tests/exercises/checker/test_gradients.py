@@ -1,5 +1,7 @@
 """Gradients that are lost, nan or wrong."""
 
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -84,3 +86,14 @@ def test_empty_tensors_need_no_gradient():
     )
     assert "gradient" not in card_of(lambda old, new: new.exp(), joined)
     assert "but no gradient flows back" in card_of(lambda old, new: new.exp().detach(), joined)
+
+
+@pytest.mark.on_cpu
+def test_a_first_check_does_not_wait_for_sympy():
+    code = (
+        "import sys; from attnbook.exercises.catalog import ALL;"
+        "from attnbook.exercises.checker.diagnose import diagnose;"
+        "print(diagnose(ALL['03.scores'], ALL['03.scores'].reference).kind, 'sympy' in sys.modules)"
+    )
+    printed = subprocess.check_output([sys.executable, "-c", code], text=True)
+    assert printed.split() == ["passed", "False"]

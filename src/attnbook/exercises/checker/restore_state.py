@@ -125,7 +125,7 @@ def preserved_state() -> Iterator[None]:
 
 def library() -> Iterator[Any]:
     """Yield the modules of the library that an answer may use, and the classes in them."""
-    for name, module in list(sys.modules.items()):
+    for name, module in sys.modules.copy().items():  # a thread may import something
         if name == "attnbook" or name.startswith(LIBRARY):
             yield module
             yield from (
