@@ -7,6 +7,7 @@ translated.
 """
 
 import gettext
+import itertools
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -193,6 +194,7 @@ def exercise_messages() -> Iterator[tuple[str, str]]:
     from attnbook.examination.facts import meanings
     from attnbook.exercises.catalog import ALL, CHAPTERS
     from attnbook.exercises.exercise import STUB_COMMENT
+    from attnbook.exercises.source import comments_of
     from attnbook.exercises.terminal import commands as terminal
 
     for described in (terminal, *(run for run, argument in terminal.COMMANDS.values())):
@@ -216,6 +218,7 @@ def exercise_messages() -> Iterator[tuple[str, str]]:
             *(mistake.message for mistake in mistakes),
             *(wanted.message for wanted in exercise.properties),
             *STUB_COMMENT.findall(exercise.stub),
+            *itertools.chain(*map(comments_of, (exercise.reference, *exercise.others))),
         ):
             if text:
                 yield exercise.id, text

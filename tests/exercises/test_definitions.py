@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 import torch
 
+from attnbook.exercises.catalog import ALL
 from attnbook.exercises.chapters.mistake_sets import MistakeSet
 from attnbook.exercises.checker.answers import matches
 from attnbook.exercises.exercise import choices, named_sizes
@@ -79,3 +80,11 @@ def test_readers_see_unchanged_code_without_annotations():
         "):\n    ü = é[1:2]; found = []  # → list\n"
         "    return {n: lambda x: x}, found\n"
     )
+
+
+def test_the_judge_of_15_fool_does_not_show_its_word():
+    for case in ALL["15.fool"].cases(torch.Generator().manual_seed(0)):
+        (judge,) = case.arguments
+        word = ALL["15.fool"].reference(judge)
+        assert word.startswith("fooled")
+        assert word not in f"{judge!r} {vars(judge)}"

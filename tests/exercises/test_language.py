@@ -89,7 +89,8 @@ def test_no_sentence_of_an_exercise_stays_english(name, pseudo):
         assert not english_in(card), card
     card = exercise.card()
     assert not english_in(card), card
-    assert not english_in(" ".join(re.findall("#.*", exercise.reader_stub())))
+    code = "\n".join([exercise.reader_stub(), exercise.solution()])
+    assert not english_in(" ".join(re.findall("#.*", code)))
 
 
 @pytest.mark.parametrize(

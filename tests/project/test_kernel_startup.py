@@ -13,7 +13,7 @@ from manuscript.cells import exercises_of
 from manuscript.normal_form import text_of
 from tests.support.chapters import BOOK
 from tools.lab import kernel_startup, settings
-from tools.lab.kernel_startup import where_defined
+from tools.lab.kernel_startup import unreached_check, where_defined
 
 CELLS = [
     new_markdown_cell("# 1. Library\n\nText", id="opening"),
@@ -63,6 +63,24 @@ def test_the_cell_named_is_the_last_above_or_the_first_below() -> None:
     assert place("inner", "stub-answer") == place("chekc", "stub-answer") == ""
 
 
+ANSWER = "def my_scores(query, key):\n    return query @ key.mT\n"
+CHECK = 'check(my_scores, "03.scores")'
+
+
+@pytest.mark.parametrize(
+    ("source", "line"),
+    [
+        (f"{ANSWER}\n    {CHECK}\n", CHECK),
+        (f"{ANSWER}\n\n{CHECK}", ""),
+        (f"{ANSWER}    {CHECK}\n{CHECK}", ""),
+        (f"{ANSWER}\nif True:\n    {CHECK}", ""),
+        (f"{ANSWER}    {CHECK}\nmy_scores(x, x)", ""),
+    ],
+)
+def test_a_check_inside_its_function_is_noticed(source: str, line: str) -> None:
+    assert unreached_check(source) == line
+
+
 def test_a_kernel_starts_without_pytorch() -> None:
     code = "import runpy, sys; runpy.run_path(sys.argv[1]); print('torch' in sys.modules)"
     command = [sys.executable, "-c", code, kernel_startup.__file__]
@@ -96,3 +114,15 @@ def test_every_other_error_is_shown_as_usual(
     for note, before, after in zip(TOLD.values(), plain, told, strict=True):
         assert "".join(after).replace(note, "").split() == "".join(before).split()
         assert note in "".join(after)
+
+
+def test_a_reader_is_told_of_a_check_inside_its_function(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.arguments(tmp_path)
+    monkeypatch.setenv("PYTHONSTARTUP", str(tmp_path / settings.FOLDER / settings.STARTUP))
+    cells = [new_code_cell(f"{ANSWER}\n    {CHECK}"), new_code_cell(ANSWER)]
+    NotebookClient(new_notebook(cells=cells), timeout=60).execute()
+    told, nothing = ("".join(o.text for o in cell.outputs) for cell in cells)
+    assert told.startswith(f"Nothing was checked: `{CHECK}` is inside the function.")
+    assert nothing == ""

@@ -1,4 +1,6 @@
-"""Make a NameError in `make lab` name the cell to run first. Kernels run this file on startup.
+"""Help readers of `make lab` with their cells. Kernels run this file on startup.
+
+A NameError names the cell to run first, and a check inside a function, which never runs, is told.
 
 IPython runs the file named by PYTHONSTARTUP in the reader's own namespace. So `make lab` sets this
 variable to a one-line file, which runs this file and leaves no names behind. Of the library, it
@@ -22,13 +24,30 @@ from attnbook.language import _
 
 
 def install() -> None:
-    """Make IPython call `show_error` for each NameError; plain Python is unchanged.
+    """Make IPython call `show_error` for each NameError, and look at each cell that has run.
 
     `check`, which catches the errors of an answer, finds the look-up in the shell.
     """
     if shell := get_ipython():
         shell.set_custom_exc((NameError,), show_error)
         shell.note_on_name_error = functools.partial(note_on_name_error, shell)
+        shell.events.register("post_run_cell", show_unreached_check)
+
+
+def show_unreached_check(result: Any) -> None:
+    """Print a note if a cell's only check is inside its last function."""
+    if line := unreached_check(result.info.raw_cell):
+        note = _("Nothing was checked: `{line}` is inside the function. Remove its indentation.")
+        print(note.format(line=line))
+
+
+def unreached_check(source: str) -> str:
+    """Return the line of a check that is inside the function with which a cell ends, or ""."""
+    if re.search(r"^check\(", source, re.M):
+        return ""
+    last = re.split(r"^(?=\S)", source.rstrip(), flags=re.M)[-1]
+    found = re.search(r'^def (\w+)\(.*^\s+(check\(\1, "[\w.]+"\))$', last, re.M | re.S)
+    return found[2] if found else ""
 
 
 def show_error(

@@ -2,14 +2,29 @@
 
 import ast
 import inspect
+import re
 import textwrap
 from collections.abc import Callable
 from typing import Any
 
+from attnbook.language import _
+
+# A comment at the end of a line that is more than a shape, such as (B, L) or (L, L)
+COMMENT = re.compile(r"(?<=  # )(?!\([^()]*\)$).*\w\w.*", re.M)
+
 
 def reader_source(function: Callable[..., Any]) -> str:
-    """Return a function's source without annotations, whose names no chapter imports."""
-    return without_annotations(textwrap.dedent(inspect.getsource(function)).strip())
+    """Return a function's source, its comments in the reader's language.
+
+    Annotations are left out, because no chapter imports their names.
+    """
+    code = without_annotations(textwrap.dedent(inspect.getsource(function)).strip())
+    return COMMENT.sub(lambda comment: _(comment[0]), code)
+
+
+def comments_of(function: Callable[..., Any]) -> list[str]:
+    """Return the comments of a function that are translated."""
+    return COMMENT.findall(inspect.getsource(function))
 
 
 def without_annotations(code: str) -> str:

@@ -17,7 +17,10 @@ def test_all_questions_of_a_choice_are_checked_at_once_and_form_before_content()
     assert "question a: A is not B." in text
     assert "question b: not answered yet." in text
     assert 'question c: it has to be one of "2", "A", "B", "neither". You have \'none\'.' in text
-    assert "question a: it has to be one of" in card_of(lambda q: [], CHOICE)
+    assert "question a, question b, question c: it has to be one of" in card_of(
+        lambda q: [], CHOICE
+    )
+    assert "question a, question c: not answered yet." in card_of({"b": "A"}.get, CHOICE)
     text = card_of(lambda q: {"a": "neither", "b": "2", "c": "neither"}[q], CHOICE)
     assert "2 of 3 are right. question a: 'neither' is not right." in text
     assert "raised KeyError" in card_of(lambda q: {"a": "A"}[q], CHOICE)

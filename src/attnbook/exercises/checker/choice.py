@@ -1,4 +1,4 @@
-"""Feedback on a multiple-choice exercise: a message for each question with a wrong answer."""
+"""Feedback on a multiple-choice exercise: the message for each question with a wrong answer."""
 
 from collections.abc import Iterable, Sequence
 from numbers import Real
@@ -14,16 +14,16 @@ from attnbook.language import _
 
 
 def explain(exercise: Exercise, trials: Sequence[Trial]) -> Feedback:
-    """Return a card with the score and a line for each question with a wrong answer."""
+    """Return a card with the score and a line for each message, with the questions it is about."""
     notes = {question: trial.case.note for question, trial in by_question(trials).items()}
     messages = question_messages(exercise, trials)
+    told: dict[str, list[str]] = {}
+    for question, text in messages.items():
+        told.setdefault(text, []).append(_(notes[question]))
+    n_right = len(told.pop("", []))
     line = _("{question}: {message}")
-    lines = [
-        line.format(question=_(notes[question]), message=text)
-        for question, text in messages.items()
-        if text
-    ]
-    message = "\n".join([score(len(messages) - len(lines), len(messages)), *lines])
+    lines = [line.format(question=_(", ").join(of), message=text) for text, of in told.items()]
+    message = "\n".join([score(n_right, len(messages)), *lines])
     printed = printed_details(trials[0].outcome.printed)
     return Feedback("failed", exercise.head, message, printed, exercise.footer)
 

@@ -54,7 +54,7 @@ WRONG = {
     last_norm_in_every_block: "You counted the last norm once for each block.",
     biases: "You counted a bias for each matrix of a block.",
     biases_in_attention: "You counted biases in attention.",
-    last_norm_with_a_shift: "You gave the last norm a bias.",
+    last_norm_with_a_shift: "You gave a norm a bias.",
     narrow_keys: "You counted one column for each key head.",
     in_another_order: "Your parameters are (vocabulary_size, d_model, n_heads, n_kv_heads, d_ff, ",
 }

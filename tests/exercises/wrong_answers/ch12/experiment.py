@@ -13,4 +13,13 @@ def too_many_words(draw):
     return "plain"
 
 
-WRONG = dict.fromkeys((too_many_draws, too_many_words), "draw takes at most 1,000 logits")
+def too_few_draws(draw):
+    found = [len(draw(torch.arange(n) / 1e6, 1000).unique()) for n in (500, 1000)]
+    return "greedy" if found == [1, 1] else "top-k" if found[0] == found[1] else "top-p"
+
+
+WRONG = {
+    too_many_draws: "draw takes at most 1,000 logits",
+    too_many_words: "draw takes at most 1,000 logits",
+    too_few_draws: "sampler B, sampler C, sampler D, sampler E, sampler F: it leaves out no word.",
+}

@@ -10,6 +10,9 @@ def answers(**wrong):
 WRONG = {
     answers(b=6): "nothing is added to the input",
     answers(g=5): "nothing is added to the input",
+    answers(c=5): "too few. The vector also depends on its own token",
+    answers(c=6): "too few. The vector also depends on its own token",
     answers(d=5): "too few. The vector also depends on its own token",
+    answers(f=2): "count the token itself, all before it and all after it.",
     answers(d=8): "nothing is added to the input",
 }

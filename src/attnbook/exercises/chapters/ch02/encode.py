@@ -92,12 +92,19 @@ id, the first free one.
     mistakes=(
         Mistake(
             lambda words, corpus: torch.tensor(
-                [sorted(corpus).index(w) if w in corpus else len(set(corpus)) for w in words]
+                [sorted(corpus).index(w) if w in corpus else len(corpus) for w in words]
             ),
             "Each id is the word's first index in the sorted corpus, which still has repetitions. "
             "Remove them before you number the words.",
         ),
         Mistake(numbering(sorted), "You numbered repeated words too, so the ids have gaps."),
+        Mistake(
+            lambda words, corpus: numbering(sorted, unknown=lambda number: len(corpus))(
+                words, corpus
+            ),
+            "You numbered repeated words too, and unknown ones got the length of the corpus. Begin "
+            "with `set(corpus)`.",
+        ),
         Mistake(
             numbering(lambda corpus: list(dict.fromkeys(corpus))),
             "You numbered the words in the order of the corpus. Sort them first.",

@@ -82,6 +82,7 @@ class Count:
         return self.tables(tied) * v * d + n * (attention + self.network(d, f)) + norms
 
 
+BIAS_OF_NORM = "You gave a norm a bias. RMSNorm has only a weight for each column."
 COUNT_MISTAKES = (
     WrongLine(
         "key_value",
@@ -126,11 +127,7 @@ COUNT_MISTAKES = (
         lambda d, f: 3 * d * f + 2 * f + d,
         "You counted biases in the feed-forward network. This one has none.",
     ),
-    WrongLine(
-        "norms",
-        lambda d, n: 4 * d * n,
-        "You gave each norm a bias. RMSNorm has only a weight for each column.",
-    ),
+    WrongLine("norms", lambda d, n: 4 * d * n, BIAS_OF_NORM),
     WrongLine(
         "norms",
         lambda d, n: d * n,
@@ -146,11 +143,7 @@ COUNT_MISTAKES = (
         lambda d, n: n * d,
         "You counted the last norm once for each block. There is one, above all blocks.",
     ),
-    WrongLine(
-        "last_norm",
-        lambda d, n: 2 * d,
-        "You gave the last norm a bias. RMSNorm has only a weight for each column.",
-    ),
+    WrongLine("last_norm", lambda d, n: 2 * d, BIAS_OF_NORM),
     WrongLine("last_norm", lambda d, n: 0, "The last norm, above all blocks, is missing."),
     WrongLine(
         "tables",

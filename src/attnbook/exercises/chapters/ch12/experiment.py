@@ -54,6 +54,7 @@ SAMPLERS = {
     "p 0.9": sampler(p=0.9),
     "p 0.95, temperature 1/2": sampler(temperature=0.5, p=0.95),
 }
+UNCUT = tuple(draw for name, draw in SAMPLERS.items() if name.startswith(("plain", "temperature")))
 BOTH = SAMPLERS["k 5, temperature 2"], SAMPLERS["p 0.95, temperature 1/2"]
 
 EXERCISE = Exercise(
@@ -85,6 +86,8 @@ million. `how_it_draws(draw)` calls it as often as you like and returns
         (SAMPLERS["k 40"], "temperature"): "it keeps 40 words. Give it more than that.",
         (SAMPLERS["p 0.4"], "greedy"): "it draws only one of two words. Give it more words, with "
         "nearly equal logits.",
+        (UNCUT, "top-p"): "it leaves out no word. Of many words, some never occur by chance if you "
+        "draw too few: draw a hundred times as many words as there are.",
         (BOTH, "temperature"): "it has a temperature, but it also leaves out words.",
         (EVERY, "greedy"): "from 100 nearly equal logits, it draws more than one word.",
         (EVERY, "plain"): "softmax leaves out no word if the logits are nearly equal. And of two "

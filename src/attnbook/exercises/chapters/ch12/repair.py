@@ -110,6 +110,7 @@ def pad_added(probabilities: Tensor, done: Tensor) -> Tensor:
     return torch.where(done[:, None] & is_pad(probabilities), 1.0, probabilities)
 
 
+LOGARITHMS = "These are logarithms of probabilities. Take `softmax` and no `log`."
 SAMPLER_MISTAKES = (
     WrongLine(
         "words",
@@ -121,6 +122,16 @@ SAMPLER_MISTAKES = (
         "words",
         lambda logits, cut: cut(logits).softmax(-1),
         "PAD can still be drawn in a row that has not ended.",
+    ),
+    WrongLine(
+        "words",
+        lambda logits, cut: cut(logits.masked_fill(is_pad(logits), -torch.inf)).log_softmax(-1),
+        LOGARITHMS,
+    ),
+    WrongLine(
+        "words",
+        lambda logits, cut: cut(logits.masked_fill(is_pad(logits), -torch.inf)),
+        "These are logits. They become probabilities by a softmax over the last axis.",
     ),
     WrongLine(
         "words",
@@ -245,6 +256,7 @@ def next_probabilities(logits, done, temperature, p):
             "The rows that have ended are now right. What about PAD's logit, and the order of "
             "temperature and cut?",
         ),
+        Mistake(lambda *given: next_probabilities(*given).log(), LOGARITHMS),
     ),
     common_mistakes=MistakeSet(lambda step: step, SAMPLER_MISTAKES, right=Sampler()),
     properties=(

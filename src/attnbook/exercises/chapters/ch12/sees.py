@@ -51,7 +51,8 @@ def tokens_seen(thing):
         **dict.fromkeys([("b", 4), ("g", 3)], "GAP is a token of the input, and it counts."),
         **dict.fromkeys(
             [("b", 2), ("f", 2), ("g", 1)],
-            "an encoder has no causal mask, so it also sees later tokens.",
+            "an encoder has no causal mask: count the token itself, all before it and all after "
+            "it.",
         ),
         (("c", "d"), 4): "it also sees the source: through cross-attention, or because the source "
         "is earlier.",

@@ -1,7 +1,6 @@
 """Fool `examine`: a real fault that it does not find."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Generator, Tensor
@@ -13,30 +12,32 @@ from attnbook.exercises.exercise import Case, Exercise, Mistake, draw
 Attend = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
-@dataclass(frozen=True)
-class Judge:
-    """Says whether a function fools `examine`, and proves that its fault is one.
+Inputs = Sequence[tuple[Tensor, Tensor, Tensor]]
 
-    It returns "refused", "found", "right" or "tiny", or else `word`.
+
+def judge_with(word: str, inputs: Inputs) -> Callable[[Attend], str]:
+    """Return a judge, which says whether a function fools `examine`, and proves its fault.
+
+    It returns "refused", "found", "right" or "tiny", or else the word, which neither its
+    attributes nor its printed form shows.
     """
 
-    inputs: tuple[tuple[Tensor, Tensor, Tensor], ...]
-    word: str
-
-    def __call__(self, attend: Attend) -> str:
+    def judge(attend: Attend) -> str:
         report = examine(attend, kind="core")
         if report.refusal:
             return "refused"
         if report.findings:
             return "found"
-        fault = max(self.size_of_fault(attend, *qkv) for qkv in self.inputs)
-        return "right" if fault == 0 else "tiny" if fault < 0.001 else self.word
+        fault = max(size_of_fault(attend, *qkv) for qkv in inputs)
+        return "right" if fault == 0 else "tiny" if fault < 0.001 else word
 
-    @staticmethod
-    def size_of_fault(attend: Attend, *qkv: Tensor) -> float:
-        """How far the output is from attention; 0 if it is rounding."""
-        difference = (attend(*qkv) - scaled_dot_product_attention(*qkv)[0]).abs().max().item()
-        return 0.0 if difference < 1e-9 else difference
+    return judge
+
+
+def size_of_fault(attend: Attend, *qkv: Tensor) -> float:
+    """How far the output is from attention; 0 if it is rounding."""
+    difference = (attend(*qkv) - scaled_dot_product_attention(*qkv)[0]).abs().max().item()
+    return 0.0 if difference < 1e-9 else difference
 
 
 def fool(judge: Callable[[Attend], str]) -> str:
@@ -68,7 +69,7 @@ def judges(generator: Generator) -> list[Case]:
     inputs = [(some(100, 100, 8), some(5, 300, 6)), (some(7, 9, 12), some(90, 200, 10))]
     notes = "texts of up to 300 words", "texts of up to 200 words"
     return [
-        Case((Judge(qkv, word),), note=note)
+        Case((judge_with(word, qkv),), note=note)
         for qkv, word, note in zip(inputs, words, notes, strict=True)
     ]
 
