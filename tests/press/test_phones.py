@@ -99,3 +99,12 @@ def test_a_table_of_nine_narrow_columns_fits_a_desk(screens: dict[str, BrowserCo
     box = page.locator(".pst-scrollable-table-container:has(table.matrix)")
     assert box.evaluate("e => e.scrollWidth <= e.clientWidth")
     page.close()
+
+
+def test_each_group_of_symptoms_fits_about_a_screen(phone: BrowserContext) -> None:
+    page = opened(phone, "book/symptoms.html")
+    sizes = "groups => groups.map(group => group.getBoundingClientRect().height / innerHeight)"
+    screens = page.locator("article section section").evaluate_all(sizes)
+    assert len(screens) == 8
+    assert max(screens) <= 1.25
+    page.close()
