@@ -12,6 +12,11 @@ def which(report: str) -> str:
     return {"a": "cache", "b": "sentences", "d": "padding", "e": "order"}[report]
 
 
+WITHIN = (
+    "It would notice that the words of a sentence do not reach each other. But what do they see "
+    "instead? Change another sentence."
+)
+
 EXERCISE = Exercise(
     title="Which experiment?",
     level=1,
@@ -33,7 +38,7 @@ cache, and one line of it is wrong. Which experiment shows the fault? `which(rep
 | `"e"` | “dog bites man” and “man bites dog” get the same last vector |
 | `"f"` | the scores are divided by the width of the model instead of its root |
 | `"g"` | values and keys are the same projection, and nobody meant it |
-| `"h"` | each word sees the one before it, and never itself |
+| `"h"` | each word sees those before it, and never itself |
 """,
     stub="""
 def which(report):
@@ -47,6 +52,14 @@ def which(report):
         Case((r,), note=_("report {name}").format(name=r)) for r in "abcdefgh"
     ],
     choices={
+        ("b", "rows"): WITHIN,
+        ("b", "order"): WITHIN,
+        ("c", "cache"): "They differ, since in a step the later words are not there yet. But with "
+        "a fault of the cache, they differ too. Change a later row: that tells which it is.",
+        ("d", "cache"): "The same cache serves the prompt alone. What is there in the batch that "
+        "is not there when the prompt is alone?",
+        ("d", "sentences"): "It could be, but the others are also *longer*, so this prompt is "
+        "padded. Add padding to it, and no other sentence.",
         (EVERY, "rows"): "All rows may depend on the same rows as before. Changing one row of one "
         "sentence moves those that should move.",
         (EVERY, "sentences"): "Nothing suggests that one sentence reaches another.",
