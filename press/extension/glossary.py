@@ -26,7 +26,6 @@ from sphinx.environment import BuildEnvironment
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
-from attnbook.language import _
 from manuscript.edition import LANGUAGE
 from manuscript.readers_copy import GLOSSARY, without_pinyin
 
@@ -94,9 +93,9 @@ class ByPinyin(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         """Return the table."""
         rows = sorted((row for row in glossary(self.env.app) if row.pinyin), key=sound)
-        first = _("pinyin, 中文") if LANGUAGE == "en" else "中文"
+        first, last = ("pinyin, 中文", "where") if LANGUAGE == "en" else ("中文", "出处")
         words = [f"*{r.pinyin}* {r.chinese}" if LANGUAGE == "en" else r.chinese for r in rows]
-        table = [f"| {first} | English | {_('where')} |", "|:--|:--|:--|"]
+        table = [f"| {first} | English | {last} |", "|:--|:--|:--|"]
         pairs = zip(words, rows, strict=True)
         table += [f"| {word} | {row.english} | {row.link} |" for word, row in pairs]
         box = nodes.container()

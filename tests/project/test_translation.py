@@ -260,6 +260,10 @@ def test_a_good_translation_gives_no_complaints() -> None:
     chinese = "**键** `k` 有 1,024 行，见 [3.4](03.ipynb) 节，就是 $x$：26 亿中的 {n}。"
     assert [*kept_complaints(english, chinese)] == []
     assert [*language_complaints(english, chinese, FOLDER)] == []
+    english = "| Chinese | pinyin | English |\n|:--|:--|:--|\n| 茶 | chá | tea |"
+    assert [*kept_complaints(english, "| 中文 | 英文 |\n|:--|:--|\n| 茶 | tea |")] == []
+    assert [*kept_complaints(english, "| 中文 | 英文 |\n|:--|:--|:--|\n| 茶 | tea |")] != []
+    assert [*kept_complaints("| 茶 | 书 |\n| chá | shū |", "| 茶 | 书 |")] == []
 
 
 def test_the_catalogs_of_the_book_load_and_the_compiled_one_is_up_to_date() -> None:
