@@ -7,7 +7,9 @@ translated.
 """
 
 import gettext
+import html
 import itertools
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +21,7 @@ import yaml
 from babel.messages import Catalog
 from babel.messages.extract import extract_from_dir
 
+from attnbook.language import NAMES
 from manuscript import markers
 from manuscript.cells import GENERATED
 from manuscript.chapters import pages, read_contents
@@ -47,6 +50,7 @@ MARKUP = re.compile(  # the last is a row written by `make validate`, ending wit
 NAMES_ONLY = re.compile(  # case notes that contain only code names or letters
     r'\w+\(".*"\)|.* = \[.*|(?:\w )+\w|(?!.*`).*\w_\w.*|'
 )
+FIGURE = re.compile(r'<attn-[^>]* data="([^"]*)"')
 MARK = "\0"  # see `constant_notes`
 
 SOURCES = (  # where the library's messages are
@@ -163,7 +167,8 @@ def library_messages() -> Catalog:
     """Return the messages of the library, of all other code, and of the pages' templates.
 
     Most are arguments of `_`, `ngettext` or, in a template, `say`. Those of an exercise are in its
-    fields, and the words that mark parts of a page are in manuscript/markers.py.
+    fields, the words that mark parts of a page are in manuscript/markers.py, and the names in
+    interactive figures are in the notebooks' outputs.
     """
     catalog = Catalog(charset="utf-8", fuzzy=False)
     for folder, files, kind in SOURCES:
@@ -178,9 +183,36 @@ def library_messages() -> Catalog:
     description = config["sphinx"]["config"]["html_context"]["description"]
     for text in (config["title"], config["author"], description):
         catalog.add(text, locations=[("_config.yml", 0)])
-    for where, message in exercise_messages():
+    for where, message in (*exercise_messages(), *name_messages()):
         catalog.add(message, locations=[(where, 0)])
     return catalog
+
+
+def name_messages() -> Iterator[tuple[str, str]]:
+    """Yield the names that cells give to parts of interactive figures, and the cells.
+
+    Words of a sentence are no names, nor are names in code.
+    """
+    for path in pages():
+        if path.suffix == ".ipynb":
+            for cell in code_cells(nbformat.read(path, as_version=4)):
+                for output in cell.outputs:
+                    figure = FIGURE.search(output.get("data", {}).get("text/html", ""))
+                    for name in names(json.loads(html.unescape(figure[1]))) if figure else ():
+                        yield f"book/{path.name}#{cell.id}", name
+
+
+def names(data: Any, key: str = "") -> Iterator[str]:
+    """Yield the names in the data of an interactive figure, which `named` translates."""
+    if isinstance(data, dict):
+        for inner, value in data.items():
+            if inner not in ("words", "labels", "parts"):
+                yield from names(value, inner)
+    elif isinstance(data, list):
+        for value in data:
+            yield from names(value, key)
+    elif key in NAMES and isinstance(data, str) and WORD.search(data) and "_" not in data:
+        yield data
 
 
 def script_messages() -> list[str]:

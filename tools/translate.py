@@ -23,6 +23,7 @@ from babel.messages import Catalog
 from babel.messages.pofile import read_po, unescape, write_po
 
 from attnbook.language import _ as in_edition
+from attnbook.language import named
 from manuscript import markers
 from manuscript.cells import exercises_of, write_exercises
 from manuscript.chapters import pages
@@ -183,18 +184,18 @@ def translated_mark(match: re.Match[str]) -> str:
 def translated_figure(page: str) -> str:
     """Return an interactive figure with its words in the language of the edition.
 
-    The words are in its data, under "words", and in the header of the table shown in print.
+    The words are in its data, under "words" and as names, and in the table shown in print.
     """
 
     def with_words(match: re.Match[str]) -> str:
-        data = json.loads(html.unescape(match[1]))
+        data = named(json.loads(html.unescape(match[1])))
         data["words"] = translated_words(data["words"])
         packed = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
         return f'data="{html.escape(packed)}"'
 
     page = re.sub(r'(?<= )data="([^"]*)"', with_words, page, count=1)
-    head = r"(?<=<th>)[^<]+|(?<=<p>)[^<]+"
-    return re.sub(head, lambda th: html.escape(in_edition(html.unescape(th[0]))), page)
+    shown = r"(?<=<th>)[^<]+|(?<=<td>)[^<]+|(?<=<p>)[^<]+"
+    return re.sub(shown, lambda th: html.escape(in_edition(html.unescape(th[0]))), page)
 
 
 def translated_words(words: Any) -> Any:

@@ -9,12 +9,16 @@ import functools
 import gettext
 import os
 from pathlib import Path
+from typing import Any
 
-__all__ = ["HAN", "_", "ngettext"]
+__all__ = ["HAN", "NAMES", "_", "named", "ngettext"]
 
 # The Chinese characters, for a class in a regular expression of Python or JavaScript. The three
 # blocks are Extension A, the Unified Ideographs and the Compatibility Ideographs.
 HAN = r"\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+NAMES = {  # the keys of an interactive figure's data whose texts a reader sees
+    *("columns", "contents", "labels", "layers", "name", "parts", "says", "titles", "topics")
+}
 DOMAIN = "attnbook"
 FOLDER = Path(__file__).parent / "locale"
 
@@ -27,6 +31,15 @@ def _(message: str) -> str:
 def ngettext(one: str, many: str, n: int) -> str:
     """Return the form of a message for n things, in the reader's language."""
     return catalog().ngettext(one, many, n)
+
+
+def named(data: Any, key: str = "") -> Any:
+    """Return the data of an interactive figure with its names in the reader's language."""
+    if isinstance(data, dict):
+        return {key: named(value, key) for key, value in data.items()}
+    if isinstance(data, list):
+        return [named(value, key) for value in data]
+    return _(data) if key in NAMES and isinstance(data, str) else data
 
 
 def catalog() -> gettext.NullTranslations:

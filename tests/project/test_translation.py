@@ -1,6 +1,8 @@
 """A page is split into messages and put together again; what a translation loses is named."""
 
+import html
 import io
+import json
 import os
 import re
 import subprocess
@@ -22,6 +24,7 @@ from manuscript.messages import (
     code_cells,
     library_messages,
     lines_of,
+    names,
     page_messages,
     read_page,
     split_line,
@@ -155,6 +158,30 @@ def columns(source: str) -> list[tuple[int, int]]:
     """Return where comments begin."""
     tokens = tokenize.generate_tokens(io.StringIO(source).readline)
     return [token.start for token in tokens if token.type == tokenize.COMMENT]
+
+
+def test_an_interactive_figure_is_whole_in_one_language(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ATTNBOOK_LANGUAGE", "zh_CN")
+    data = {
+        "titles": ["Right and wrong"],
+        "masks": [{"name": "causal", "rows": ["100"]}],
+        "labels": ["is"],
+        "model": "causal",
+        "words": {"key": "weights"},
+    }
+    packed = html.escape(json.dumps(data))
+    page = f'<attn-x data="{packed}"><table><tr><td>causal</td></tr></table></attn-x>'
+    shown = translate.translated_figure(page)
+    (packed,) = re.findall('data="([^"]*)"', shown)
+    assert json.loads(html.unescape(packed)) == {
+        "titles": ["对与错"],
+        "masks": [{"name": "因果", "rows": ["100"]}],
+        "labels": ["is"],
+        "model": "causal",
+        "words": {"key": "权重"},
+    }
+    assert "<td>因果</td>" in shown
+    assert [*names(data)] == ["Right and wrong", "causal"]
 
 
 def test_a_translation_links_to_its_own_downloads(

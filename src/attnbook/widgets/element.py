@@ -19,7 +19,7 @@ from IPython.display import display
 from torch import Tensor
 
 from attnbook.colors import variables
-from attnbook.language import _
+from attnbook.language import _, named
 
 Numbers = Tensor | np.ndarray | Sequence[float]
 SCRIPTS = files(__package__) / "scripts"
@@ -55,7 +55,7 @@ def show_element(
     note: for an element that works only in the book's pages, a sentence that says so; it is shown
     below the table, and no script is printed
     """
-    packed = html.escape(json.dumps(data, ensure_ascii=False, separators=(",", ":")))
+    packed = html.escape(json.dumps(named(data), ensure_ascii=False, separators=(",", ":")))
     cells = "".join(
         "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in row) + "</tr>"
         for tag, row in [("th", head), *(("td", row) for row in rows)]
