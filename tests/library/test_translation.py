@@ -27,12 +27,11 @@ from attnbook.corpus.grammar import lexicon
 from attnbook.corpus.grammar.clauses import Sentence
 from attnbook.corpus.grammar.corpus import is_for_training
 from attnbook.corpus.sentence import APPLE_IS_SWEET
-from tests.support.corpus import corpus_made_once
 
 
 @pytest.fixture(scope="module")
 def corpus() -> Corpus:
-    return corpus_made_once()
+    return make_corpus()
 
 
 # ---- what training never sees
@@ -100,6 +99,11 @@ def test_the_corpus_has_the_requested_sizes() -> None:
     assert [len(pairs) for pairs in made] == [3000, 7, 7]
     with pytest.raises(ValueError, match="n_test=0"):
         make_corpus(30, 0)
+
+
+def test_a_corpus_that_is_changed_is_whole_again_when_it_is_made_again() -> None:
+    make_corpus(50, 5).train.clear()
+    assert len(make_corpus(50, 5).train) == 50
 
 
 def test_another_seed_gives_another_corpus() -> None:

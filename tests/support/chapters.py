@@ -8,7 +8,6 @@ import pytest
 import torch
 
 from manuscript.common import ROOT
-from tests.support.corpus import corpus_made_once
 
 BOOK = ROOT / "book"
 
@@ -51,7 +50,6 @@ def undisturbed() -> Iterator[None]:
     threads = torch.get_num_threads()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("attnbook.figures.canvas.display", lambda picture, raw: None)
-        patch.setattr("attnbook.corpus.make_corpus", corpus_made_once)
         torch.set_num_threads(1)
         yield
     torch.set_num_threads(threads)

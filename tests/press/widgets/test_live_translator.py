@@ -12,10 +12,9 @@ import torch
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from attnbook import SinusoidalPositions, Transformer, beam_search, greedy_decode
-from attnbook.corpus import BEGIN, END, Corpus, Pair, Vocabulary, make_batch
+from attnbook.corpus import BEGIN, END, Corpus, Pair, Vocabulary, make_batch, make_corpus
 from press import pack
 from press.extension.live import LIVE, MODELS, joined
-from tests.support.corpus import corpus_made_once
 from tests.support.pages import FOLDER, HTML, Opened, wait_until, window
 from tools.train.live_models import TRANSLATOR, load_packed
 
@@ -35,7 +34,7 @@ def stored() -> Stored:
 @pytest.fixture(scope="module")
 def corpus() -> Corpus:
     """The sentences that the translator was trained on, and others."""
-    return corpus_made_once()
+    return make_corpus()
 
 
 @pytest.fixture(scope="module")

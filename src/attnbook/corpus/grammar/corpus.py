@@ -86,6 +86,12 @@ def make_corpus(n_train: int = 60_000, n_test: int = 500, seed: int = 0) -> Corp
     """
     for name, size in (("n_train", n_train), ("n_test", n_test)):
         check_size(name, size)
+    return Corpus(*map(list, draw_corpus(n_train, n_test, seed)))
+
+
+@functools.lru_cache(4)  # a chapter that makes its corpus again need not wait again
+def draw_corpus(n_train: int, n_test: int, seed: int) -> Corpus:
+    """Draw the corpus that `make_corpus` returns."""
     draw, held_out = Draw(seed), held_out_combinations()
     train, new, longer = (dict[Words, Pair]() for _ in range(3))
     spare = n_test + n_test // 4  # pairs with a word that is not in train are dropped
