@@ -3,6 +3,7 @@
 import builtins
 import contextlib
 import copy
+import itertools
 import math
 import operator
 import os
@@ -117,8 +118,9 @@ def preserved_state() -> Iterator[None]:
         yield
     finally:
         originals.reset(token)
-        for owner, before in owners:
-            restore_attributes(owner, before)
+        if not is_unchanged(owners):
+            for owner, before in owners:
+                restore_attributes(owner, before)
         for write, value in settings:
             write(value)
 
@@ -133,12 +135,17 @@ def library() -> Iterator[Any]:
             )
 
 
+def is_unchanged(owners: list[tuple[Any, dict[str, Any]]]) -> bool:
+    """Whether each owner contains the same objects as before, as after nearly every answer."""
+    now = [vars(owner).values() for owner, _ in owners]
+    before = [kept.values() for _, kept in owners]
+    same = map(operator.is_, itertools.chain(*now), itertools.chain(*before))
+    return list(map(len, now)) == list(map(len, before)) and all(same)
+
+
 def restore_attributes(owner: Any, before: dict[str, Any]) -> None:
     """Restore attributes that were replaced or removed, and delete those added to a class."""
-    now = vars(owner)
-    if len(now) == len(before) and all(map(operator.is_, now.values(), before.values())):
-        return
-    now = dict(now)  # a copy, since `vars` reflects each change
+    now = dict(vars(owner))  # a copy, since `vars` reflects each change
     for name, value in now.items():
         if name not in before and isinstance(owner, type):
             delattr(owner, name)  # it may hide an attribute of the parent class
