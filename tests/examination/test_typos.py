@@ -49,8 +49,8 @@ HOSTS = [
         {"kind": "layer", "causal": True, "block": "pre"},
         lambda: (torch.randn(2, 5, hosts.D),),
     ),
-    Host(hosts.language_model, {"kind": "lm", "step": "step"}, lambda: (ids(6),), 4),
-    Host(hosts.translator, {"kind": "seq2seq", "pad": 0}, lambda: (ids(5), ids(4)), 5),
+    Host(hosts.language_model, {"kind": "lm", "step": "step"}, lambda: (ids(6),), 6),
+    Host(hosts.translator, {"kind": "seq2seq", "pad": 0}, lambda: (ids(5), ids(4)), 8),
     Host(
         hosts.loss,
         {"kind": "loss", "pad": 0},
