@@ -85,6 +85,10 @@ def rescaled(weights: Tensor, words: Tensor) -> Tensor:
     return seen / seen.sum(-1, keepdim=True)
 
 
+def without_itself(weights: Tensor, words: Tensor) -> Tensor:
+    return (weights * words[:, None, None]).tril(-1) + (weights * words[:, None, None]).triu(1)
+
+
 def mean_of_means(largest: Tensor, words: Tensor) -> Tensor:
     marks = words[:, None]
     return ((largest * marks).sum(-1) / marks.sum(-1)).mean(0)
@@ -110,6 +114,9 @@ CONFIDENCE_MISTAKES = (
         rescaled,
         "You divided by the weight on the words, so that they share all of it. Then a head that "
         "rests on special tokens looks as confident as before. Leave the weights as they are.",
+    ),
+    WrongLine(
+        "seen", without_itself, "You left out the weight of a word on itself, which counts, too."
     ),
     WrongLine(
         "seen",

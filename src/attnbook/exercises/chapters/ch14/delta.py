@@ -135,6 +135,10 @@ at this key, and then read the new state with the word's query. Return the outpu
             "state holds for the word's key.",
         ),
         Mistake(
+            lambda query, key, value, beta: my_delta(key, key, value, beta),
+            "You read the new state with the word's key. Read it with its query.",
+        ),
+        Mistake(
             lambda query, key, value, beta: (
                 my_delta(query, key, value, beta)[..., -1:, :].expand(*value.shape)
                 if value.size(-2) > 1

@@ -83,6 +83,11 @@ with each number moved to the nearest level, (..., L, Dk).
             "the largest number would be one level too many.",
         ),
         Mistake(
+            rounding(steps=lambda bits: 2 ** (bits - 1)),
+            "You divided the range into 2^(b − 1) steps. With b bits there are 2^b levels, which "
+            "have 2^b − 1 steps between them.",
+        ),
+        Mistake(
             rounding(steps=lambda bits: bits),
             "You divided the range into `bits` steps. With b bits there are 2^b levels.",
         ),

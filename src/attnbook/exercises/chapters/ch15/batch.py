@@ -70,6 +70,7 @@ class Step:
         (keep, torch.ones_like(keep[:, :1]).expand(-1, new)), dim=1
     )
     diagonal: Callable[[int], int] = lambda old: old
+    cached: Callable[[Tensor, Tensor], Tensor] = lambda keys, keep: keys
 
     def __call__(
         self,
@@ -84,12 +85,14 @@ class Step:
         old, new = keys.size(1), x.size(1)
         positions = self.first(keep) + torch.arange(new, device=x.device)
         query, key = apply_rotary(x @ w_q, positions), apply_rotary(x @ w_k, positions)
-        keys, values = torch.cat((keys, key), dim=1), torch.cat((values, x @ w_v), dim=1)
+        keys = torch.cat((self.cached(keys, keep), key), dim=1)
+        values = torch.cat((values, x @ w_v), dim=1)
         triangle = torch.ones(new, old + new, dtype=torch.bool, device=x.device)
         mask = triangle.tril(self.diagonal(old)) & self.real(keep, new)[:, None]
         return scaled_dot_product_attention(query, keys, values, mask)[0]
 
 
+OFF_BY_ONE = "Off by one: with n real words in the cache, at 0 to n − 1, the next one is at n."
 STEP_MISTAKES = (
     WrongLine(
         "first",
@@ -110,8 +113,9 @@ STEP_MISTAKES = (
     WrongLine(
         "first",
         lambda keep: keep.sum(1, keepdim=True) - 1,
-        "Off by one: with n real words in the cache, at 0 to n − 1, the next one is at n.",
+        OFF_BY_ONE,
     ),
+    WrongLine("first", lambda keep: keep.sum(1, keepdim=True) + 1, OFF_BY_ONE),
     WrongLine(
         "real",
         lambda keep, new: torch.ones_like(keep[:, :1]).expand(-1, keep.size(1) + new),
@@ -137,6 +141,16 @@ STEP_MISTAKES = (
         "diagonal",
         lambda old: old + 1,
         "Each of your new words sees the next one, too.",
+    ),
+    WrongLine(
+        "diagonal",
+        lambda old: 10**6,
+        "Your new words see all new words: the triangle is missing.",
+    ),
+    WrongLine(
+        "cached",
+        lambda keys, keep: apply_rotary(keys, keep.cumsum(1) - 1),
+        "You rotated the cached keys again. They were rotated when they were read.",
     ),
     WrongLine(
         "diagonal",
