@@ -4,7 +4,7 @@ Every message has to be translated, none may be fuzzy, and each translation must
 runs or clicks: code, formulas, links, placeholders, numbers, and the cells of a table, except those
 with pinyin. Terms have
 to be translated as in the glossary (book/notation.md), or with one of the other words that
-translations/*/terms.txt accepts.
+translations/*/terms.txt accepts. The words that outputs.txt explains have to be in the outputs.
 """
 
 import re
@@ -18,9 +18,11 @@ from babel.messages import Message
 from markdown_it import MarkdownIt
 
 from attnbook.language import HAN
+from manuscript.chapters import pages
 from manuscript.common import ROOT, counted, run_tool
 from manuscript.edition import TRANSLATIONS
-from tools.translate import current, read
+from manuscript.messages import read_page
+from tools.translate import current, explained, read
 
 KEPT = {  # a translation must have these as often as the original
     "code": re.compile(r"`+[^`]+`+"),
@@ -70,6 +72,20 @@ def complaints(folder: Path) -> Iterator[str]:
                 if str(other) != str(message.string):
                     where = f"{path.relative_to(ROOT)}: {str(message.id)[:60]!r}"
                     yield f"{where} is {message.string!r} here, and {other!r} elsewhere"
+    yield from output_complaints(folder)
+
+
+def output_complaints(folder: Path) -> Iterator[str]:
+    """Name the words in outputs.txt that their cell does not print."""
+    for path in pages():
+        explanations = explained(folder, path.stem)
+        if not explanations:
+            continue
+        printed = {cell.id: str(cell.get("outputs")) for cell in read_page(path)[0].cells}
+        for cell, explanation in explanations.items():
+            words = re.findall("`([^`]+)`", explanation)
+            if lost := [word for word in words if word not in printed.get(cell, "")]:
+                yield f"outputs.txt: {path.stem}#{cell} does not print {lost}"
 
 
 def message_complaints(message: Message, folder: Path, titles: bool = False) -> Iterator[str]:

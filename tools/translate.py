@@ -6,7 +6,7 @@
 translations/zh_CN has a catalog for each page, comments.po for the comments in the chapters' code,
 and attnbook.po for the library, the exercises and the words around the pages. A message whose
 English has changed is marked as fuzzy, and stays in English in the book until somebody has reviewed
-it.
+it. Outputs stay in English; outputs.txt explains the words in some of them, in a line below.
 """
 
 import argparse
@@ -21,9 +21,11 @@ from typing import Any
 import yaml
 from babel.messages import Catalog
 from babel.messages.pofile import read_po, unescape, write_po
+from nbformat import NotebookNode
+from nbformat.v4 import new_markdown_cell
 
+from attnbook.language import _, named
 from attnbook.language import _ as in_edition
-from attnbook.language import named
 from manuscript import markers
 from manuscript.cells import exercises_of, write_exercises
 from manuscript.chapters import pages
@@ -145,10 +147,42 @@ def translated(path: Path, catalog: Catalog, comments: Catalog) -> tuple[str, di
         for output in cell.get("outputs", []):
             if "<attn-" in (shown := output.get("data", {}).get("text/html", "")):
                 output.data["text/html"] = translated_figure(shown)
+    explain_outputs(page, explained(TRANSLATIONS / LANGUAGE, path.stem))
     write_exercises(page, exercises_of(path))
     describe_pictures(page)
     write_minutes(path, page)
     return text_of(page), headings
+
+
+def explained(folder: Path, page: str) -> dict[str, str]:
+    """Return what the words in a page's outputs mean, by the ids of the cells.
+
+    A line of outputs.txt is `page#cell: ` and the explanation, with each printed word as code.
+    """
+    file = folder / "outputs.txt"
+    lines = file.read_text("utf-8").splitlines() if file.exists() else []
+    found = (line.partition(": ") for line in lines)
+    return {
+        where.removeprefix(f"{page}#"): explanation
+        for where, _colon, explanation in found
+        if where.startswith(f"{page}#")
+    }
+
+
+def explain_outputs(notebook: NotebookNode, explanations: dict[str, str]) -> None:
+    """Put each explanation below the output of its cell, and below a caption that follows."""
+    cells: list[NotebookNode] = []
+    waiting: list[NotebookNode] = []
+    for cell in notebook.cells:
+        if "caption" not in cell.metadata.get("tags", []):
+            cells += waiting
+            waiting = []
+        cells.append(cell)
+        if cell.id in explanations:
+            words = _("Words in this output: {words}.").format(words=explanations[cell.id])
+            hidden = {"tags": ["answer"]} if "answer" in cell.metadata.get("tags", []) else {}
+            waiting = [new_markdown_cell(words, id=f"words-{cell.id}", metadata=hidden)]
+    notebook.cells = cells + waiting
 
 
 HEADING = re.compile(r"^#+ (.+)$", re.M)

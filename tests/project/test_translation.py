@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from babel.messages import Catalog
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from attnbook import language
 from manuscript.chapters import pages
@@ -182,6 +183,34 @@ def test_an_interactive_figure_is_whole_in_one_language(monkeypatch: pytest.Monk
     }
     assert "<td>因果</td>" in shown
     assert [*names(data)] == ["Right and wrong", "causal"]
+
+
+def test_the_words_of_an_output_are_explained_below_it_and_its_caption(tmp_path: Path) -> None:
+    (tmp_path / "outputs.txt").write_text("03_x#table: `right` 答对\n04_y#table: `wrong` 答错\n")
+    assert translate.explained(tmp_path, "03_x") == {"table": "`right` 答对"}
+    answer, caption = ({"tags": [tag]} for tag in ("answer", "caption"))
+    notebook = new_notebook(
+        cells=[
+            new_code_cell("", id="table", metadata=answer),
+            new_markdown_cell("*A table.*", id="caption-table", metadata=caption),
+            new_markdown_cell("Next", id="next"),
+        ]
+    )
+    translate.explain_outputs(notebook, translate.explained(tmp_path, "03_x"))
+    assert [cell.id for cell in notebook.cells] == ["table", "caption-table", "words-table", "next"]
+    assert notebook.cells[2].source == "Words in this output: `right` 答对."
+    assert notebook.cells[2].metadata.tags == ["answer"]
+
+
+def test_a_word_that_no_output_has_is_named(tmp_path: Path) -> None:
+    lines = (
+        "01_library#softmax: `of the report` 占报告, `of the world` 占世界\n01_library#no: `x`\n"
+    )
+    (tmp_path / "outputs.txt").write_text(lines, "utf-8")
+    assert [*check_translation.output_complaints(tmp_path)] == [
+        "outputs.txt: 01_library#softmax does not print ['of the world']",
+        "outputs.txt: 01_library#no does not print ['x']",
+    ]
 
 
 def test_a_translation_links_to_its_own_downloads(
