@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 from unittest.mock import Mock
+from urllib.parse import parse_qs, unquote
 
 import pytest
 from jinja2 import Template
@@ -133,7 +134,14 @@ def test_a_translation_has_its_own_addresses_and_notebooks(
     template.globals["say"] = str
     row = template.render(config.html_context, repository=REPOSITORY, source="book/1.ipynb")
     assert "blob/launch/zh_CN/1.ipynb" in row
-    assert "mybinder" not in row  # Binder's notebooks are in English
+    (binder,) = re.findall(r"https://mybinder.org/v2/gh/reader/attention.book/main\?urlpath=([^\"]*)", row)
+    command, _, asked = unquote(binder).partition("?")
+    assert command == "git-pull"
+    assert parse_qs(asked) == {
+        "repo": [REPOSITORY],
+        "branch": ["launch"],
+        "urlpath": ["lab/tree/attention.book/zh_CN/1.ipynb"],
+    }
     published = json.loads(repository.published(notebook("1", INSTALL), "attnbook", ""))
     line = 'os.environ.setdefault("ATTNBOOK_LANGUAGE", "zh_CN")'
     assert published["cells"][1]["source"][-1] == line
