@@ -18,15 +18,16 @@ from unittest import mock
 
 import nbformat
 import yaml
-from babel.messages import Catalog
+from babel.messages import Catalog, Message
 from babel.messages.extract import extract_from_dir
 
-from attnbook.language import NAMES
+from attnbook.language import NAMES, as_message
 from manuscript import markers
 from manuscript.cells import GENERATED
 from manuscript.chapters import pages, read_contents
 from manuscript.comments import remarks
 from manuscript.common import ROOT
+from manuscript.labels import SVG, figures, labels
 
 if TYPE_CHECKING:
     from attnbook.exercises.exercise import Exercise
@@ -168,7 +169,7 @@ def library_messages() -> Catalog:
 
     Most are arguments of `_`, `ngettext` or, in a template, `say`. Those of an exercise are in its
     fields, the words that mark parts of a page are in manuscript/markers.py, and the names in
-    interactive figures are in the notebooks' outputs.
+    interactive figures and the labels of others are in the notebooks' outputs.
     """
     catalog = Catalog(charset="utf-8", fuzzy=False)
     for folder, files, kind in SOURCES:
@@ -184,6 +185,8 @@ def library_messages() -> Catalog:
     for text in (config["title"], config["author"], description):
         catalog.add(text, locations=[("_config.yml", 0)])
     for where, message in (*exercise_messages(), *name_messages()):
+        catalog.add(message, locations=[(where, 0)])
+    for where, message in label_messages():
         catalog.add(message, locations=[(where, 0)])
     return catalog
 
@@ -213,6 +216,21 @@ def names(data: Any, key: str = "") -> Iterator[str]:
             yield from names(value, key)
     elif key in NAMES and isinstance(data, str) and WORD.search(data) and "_" not in data:
         yield data
+
+
+def label_messages() -> Iterator[tuple[str, str]]:
+    """Yield the labels of the figures in the notebooks, with the cells that they are in."""
+    for path in pages():
+        if path.suffix == ".ipynb":
+            for cell, data in figures(nbformat.read(path, as_version=4)):
+                for label in labels(data[SVG]):
+                    if WORD.search(label):
+                        yield f"book/{path.name}#{cell}", as_message(label)
+
+
+def is_label(message: Message) -> bool:
+    """Return whether a message is a label of a figure in a notebook."""
+    return any(where.startswith("book/") for where, _line in message.locations)
 
 
 def script_messages() -> list[str]:

@@ -16,12 +16,15 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+from babel.messages.pofile import read_po
 from fontTools.subset import Options, Subsetter
 from fontTools.ttLib import TTCollection, TTFont
 
 from attnbook.figures.canvas import FAMILY
 from attnbook.language import HAN
 from manuscript.common import ROOT
+from manuscript.edition import TRANSLATIONS
+from manuscript.messages import is_label
 
 NOTO = "/usr/share/fonts/opentype/noto"
 PDF = {  # the license reserves the name Source for Adobe's own files
@@ -49,10 +52,14 @@ CHINESE = re.compile(rf"[\u3000-\u303f{HAN}\uff00-\uffef]")  # and Chinese punct
 
 
 def chinese_of_the_book() -> set[str]:
-    """Every Chinese character in the pages and in the library."""
+    """Every Chinese character in the pages, in the library and in figures of other editions."""
     files = [p for kind in ("*.ipynb", "*.md") for p in (ROOT / "book").rglob(kind)]
     files += (ROOT / "src").rglob("*.py")
-    return {c for path in files for c in CHINESE.findall(path.read_text(encoding="utf8"))}
+    texts = [path.read_text(encoding="utf8") for path in files]
+    for path in TRANSLATIONS.glob("*/attnbook.po"):
+        with path.open("rb") as file:
+            texts += (str(m.string) for m in read_po(file) if m.id and is_label(m))
+    return {c for text in texts for c in CHINESE.findall(text)}
 
 
 def cut(font: TTFont, characters: Iterable[int], path: Path, **options: object) -> None:

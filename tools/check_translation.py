@@ -21,7 +21,7 @@ from attnbook.language import HAN
 from manuscript.chapters import pages
 from manuscript.common import ROOT, counted, run_tool
 from manuscript.edition import TRANSLATIONS
-from manuscript.messages import read_page
+from manuscript.messages import is_label, read_page
 from tools.translate import current, explained, read
 
 KEPT = {  # a translation must have these as often as the original
@@ -94,6 +94,8 @@ def message_complaints(message: Message, folder: Path, titles: bool = False) -> 
     english = message.id if isinstance(message.id, str) else message.id[-1]
     for form in forms:
         yield from kept_complaints(english, str(form))
+        if is_label(message) and english.count("\n") != str(form).count("\n"):
+            yield "has a different number of lines"
         if not titles:
             yield from language_complaints(english, str(form), folder)
 

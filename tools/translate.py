@@ -26,7 +26,7 @@ from nbformat.v4 import new_markdown_cell
 
 from attnbook.language import _, named
 from attnbook.language import _ as in_edition
-from manuscript import markers
+from manuscript import labels, markers
 from manuscript.cells import exercises_of, write_exercises
 from manuscript.chapters import pages
 from manuscript.comments import translated_code
@@ -142,6 +142,8 @@ def translated(path: Path, catalog: Catalog, comments: Catalog) -> tuple[str, di
         headings |= zip(after, before, strict=True)
     if path.suffix == ".md":
         return DOWNLOAD.sub(rf"\g<0>{ENDING}", page["text"]), headings
+    for _cell, data in labels.figures(page):
+        data[labels.SVG] = labels.translated(data[labels.SVG])
     for cell in code_cells(page):
         cell.source = translated_code(cell.source, lambda text: translation(text, comments))
         for output in cell.get("outputs", []):

@@ -11,6 +11,7 @@ folds           code that readers can skip at first
 formulas        KaTeX at build time, so that no page needs a script to show a formula
 tables          the name of the column at each cell, for phones
 pictures        sizes, the numbers of figures, and the colors of the roles in drawings
+figures         the figures of notebooks inside the page, and their font
 widgets         the scripts of interactive figures, on the pages that use them
 live            the models that run in a page (press/live), loaded on first use
 output          an interactive figure of a chapter, shown on another page
@@ -39,6 +40,7 @@ from . import (
     chinese,
     descriptions,
     exercises,
+    figures,
     folds,
     formulas,
     glossary,
@@ -64,10 +66,10 @@ from . import (
 
 PARTS = (
     translations, anchors, repository, to_directives, formulas, solutions, exercises, predictions,
-    headings, tables, folds, chapters_table, output, section_links, glossary, chinese, pictures,
-    widgets, live, search, storage, descriptions, safety, unused, styles, licenses,
+    headings, tables, folds, chapters_table, output, section_links, glossary, chinese, figures,
+    pictures, widgets, live, search, storage, descriptions, safety, unused, styles, licenses,
 )  # fmt: skip
-ENVIRONMENT = 15  # raise this if a change in this folder requires reading every page again
+ENVIRONMENT = 16  # raise this if a change in this folder requires reading every page again
 
 
 def setup(app: Sphinx) -> dict[str, bool | int]:

@@ -86,7 +86,8 @@ def built_page(name: str, addresses: list[str]) -> BeautifulSoup:
     for tag in page.select(NOT_PRINTED):
         tag.decompose()
     for tag in page.find_all(id=True):  # faster than `select` on a whole page
-        tag["id"] = f"{here}#{tag['id']}"
+        if not tag.find_parent("svg"):  # the parts of a figure refer to one another
+            tag["id"] = f"{here}#{tag['id']}"
     # the heading gets the id, because its section may begin on the page before
     for section in page.find_all("section", id=True):
         one(section, ":scope > :is(h1, h2, h3, h4)")["id"] = section.attrs.pop("id")

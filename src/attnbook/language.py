@@ -8,10 +8,11 @@ compiles them.
 import functools
 import gettext
 import os
+import re
 from pathlib import Path
 from typing import Any
 
-__all__ = ["HAN", "NAMES", "_", "named", "ngettext"]
+__all__ = ["HAN", "NAMES", "_", "as_message", "in_language", "named", "ngettext"]
 
 # The Chinese characters, for a class in a regular expression of Python or JavaScript. The three
 # blocks are Extension A, the Unified Ideographs and the Compatibility Ideographs.
@@ -19,6 +20,7 @@ HAN = r"\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 NAMES = {  # the keys of an interactive figure's data whose texts a reader sees
     *("columns", "contents", "labels", "layers", "name", "parts", "says", "titles", "topics")
 }
+NUMBER = re.compile(r"\d+(?:\.\d+)?")
 DOMAIN = "attnbook"
 FOLDER = Path(__file__).parent / "locale"
 
@@ -40,6 +42,19 @@ def named(data: Any, key: str = "") -> Any:
     if isinstance(data, list):
         return [named(value, key) for value in data]
     return _(data) if key in NAMES and isinstance(data, str) else data
+
+
+def as_message(label: str) -> str:
+    """Return the message of a figure's label: "head {}" for "head 0" and for "head 1"."""
+    return NUMBER.sub("{}", label.strip(" "))
+
+
+def in_language(label: str) -> str:
+    """Return a figure's label in the reader's language, with its numbers and outer spaces."""
+    message = as_message(label)
+    if not message or (found := _(message)) == message:
+        return label
+    return label.replace(label.strip(" "), found.format(*NUMBER.findall(label)))
 
 
 def catalog() -> gettext.NullTranslations:

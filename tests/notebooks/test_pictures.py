@@ -7,37 +7,21 @@ chapter.
 import re
 from typing import Any
 
-import matplotlib as mpl
 import pytest
-from matplotlib.figure import Figure
 
-from attnbook.figures import canvas
 from manuscript.chapters import pages
+from manuscript.labels import labels
 from tests.support.chapters import Chapter
 from tests.support.pictures import READABLE, smallest_letters
 
 NOTEBOOKS = [path.name for path in pages() if path.suffix == ".ipynb"]
 DECIMAL = re.compile(r"(?<![\w.])\d+\.\d+")
 SHORT = re.compile(r"(?<![\d.])\.(?=\d)")
-GLYPH = re.compile(r'href="#(glyph-\w+)"')
-DIGITS = "0123456789."
-
-
-def glyphs(weight: str) -> dict[str, str]:
-    """The digits and the decimal point, by the names of their shapes in our SVG."""
-    with mpl.rc_context(canvas.STYLE):
-        figure = Figure()
-        figure.text(0, 0, DIGITS, weight=weight)
-        return dict(zip(GLYPH.findall(canvas.svg(figure)), DIGITS, strict=True))
-
-
-GLYPHS = glyphs("normal") | glyphs("bold")
 
 
 def drawn(svg: str) -> str:
-    """The numbers in a picture, with .25 read as 0.25. Letters are paths, one group per text."""
-    texts = ("".join(GLYPHS.get(name, " ") for name in GLYPH.findall(g)) for g in svg.split("</g>"))
-    return SHORT.sub("0.", "\n".join(texts))
+    """The labels of a picture, with .25 read as 0.25."""
+    return SHORT.sub("0.", "\n".join(labels(svg)))
 
 
 def pictures(cell: dict[str, Any]) -> list[str]:

@@ -93,7 +93,7 @@ An $\\textcolor{ky}{K}$.
 """,
     "square.svg": RIGHT["square.svg"].replace("role-key", "role-ky"),
 }
-PARTS = "to_directives formulas solutions predictions headings tables folds pictures safety"
+PARTS = "to_directives formulas solutions predictions headings tables folds figures pictures safety"
 SETTINGS = {"html_math_renderer": "katex"}
 
 
@@ -158,7 +158,7 @@ def test_imports_are_folded_and_drawing_code_is_folded_below_its_picture(book: P
     folds = page.select("details.code")
     assert [fold.summary.get_text() for fold in folds] == ["imports", "code"]
     assert folds[0].find_previous_sibling() is None
-    assert folds[1].find_previous_sibling().select("img")
+    assert folds[1].find_previous_sibling().select("svg")
     assert [fold.pre.get_text().strip() for fold in folds] == ["import math", "plot_steps(1)"]
 
 

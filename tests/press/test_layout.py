@@ -19,7 +19,7 @@ OFF_AXIS = """() => {
     const box = element => element.getBoundingClientRect();
     const text = box([...document.querySelectorAll("article section > p")].sort(
         (a, b) => b.clientWidth - a.clientWidth)[0]);
-    return [...document.querySelectorAll("article section > :is(div.math), .picture img")]
+    return [...document.querySelectorAll("article section > :is(div.math), .picture > *")]
         .map(e => e.querySelector(".katex") ?? e)
         .filter(e => e.checkVisibility() && !e.closest("details, .admonition"))
         .filter(e => box(e).width < text.width)
@@ -94,9 +94,9 @@ def test_colors_that_are_the_result_stay(screens: dict[str, BrowserContext]) -> 
     look = "e => [getComputedStyle(e).filter, getComputedStyle(e).mixBlendMode]"
     page = screens["dark"].new_page()
     page.goto(FOLDER + "book/05_cross_attention.html")
-    painted = page.locator(".tag_true-colors img")
+    painted = page.locator(".tag_true-colors .picture > *")
     assert painted.evaluate(look) == ["none", "normal"]
-    others = page.locator(".cell:not(.tag_true-colors) > .cell_output img")
+    others = page.locator(".cell:not(.tag_true-colors) > .cell_output .picture > *")
     assert others.first.evaluate(look)[0].startswith("invert")
     page.close()
 

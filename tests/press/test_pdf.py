@@ -218,7 +218,9 @@ def test_text_has_its_size_and_formulas_their_colors(made: Path, pdf: Pdf) -> No
 def test_pictures_are_drawn_and_formulas_can_be_heard(pdf: Pdf, sources: dict[str, Tag]) -> None:
     pictures = [figure for figure in figures(pdf) if not str(figure.Alt).startswith(FORMULA)]
     wanted = {
-        image["alt"]: image["src"] for page in sources.values() for image in page.select("img")
+        image.get("alt") or image["aria-label"]: image.get("src", ".svg")
+        for page in sources.values()
+        for image in page.select("img, .picture > svg")
     }
     assert Counter(str(picture.Alt) for picture in pictures) == Counter(list(wanted))
     for picture in pictures:

@@ -11,11 +11,14 @@ import tokenize
 from gettext import GNUTranslations
 from pathlib import Path
 
+import nbformat
 import pytest
 from babel.messages import Catalog
+from fontTools.ttLib import TTFont
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from attnbook import language
+from manuscript import labels
 from manuscript.chapters import pages
 from manuscript.comments import remarks, translated_code
 from manuscript.common import ROOT
@@ -34,7 +37,7 @@ from manuscript.normal_form import read as read_notebook
 from manuscript.normal_form import text_of
 from setup import compile_catalogs
 from tools import check_translation, translate
-from tools.check_translation import kept_complaints, language_complaints
+from tools.check_translation import kept_complaints, language_complaints, message_complaints
 from tools.translate import translated, update
 
 FOLDER = TRANSLATIONS / "zh_CN"
@@ -51,6 +54,19 @@ x_{one}
 $$
 | a cell | 0.5 |
 |---|---|
+"""
+
+FIGURE = """\
+<g>
+<text x="9" textLength="30.5" lengthAdjust="spacingAndGlyphs">head 0</text>
+</g>
+<g>
+<text x="9" text-anchor="middle" textLength="8" lengthAdjust="spacingAndGlyphs">keys &lt;</text>
+<text x="9" text-anchor="middle">0.25</text>
+</g>
+<g>
+<text x="9">apple</text>
+</g>
 """
 
 
@@ -220,6 +236,63 @@ def test_a_translation_links_to_its_own_downloads(
     page.write_text("[zip](x/attention-book-html.zip), `x/attention-book.pdf`\n", "utf-8")
     text, _ = translated(page, catalog_with({}), Catalog())
     assert text == "[zip](x/attention-book-html-zh_CN.zip), `x/attention-book-zh_CN.pdf`\n"
+
+
+def in_chinese(monkeypatch: pytest.MonkeyPatch, messages: dict[str, str]) -> None:
+    monkeypatch.setattr(language, "_", lambda message: messages.get(message, message))
+
+
+def test_a_translated_figure_has_other_words_in_the_same_places(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert labels.labels(FIGURE) == ["head 0", "keys <\n0.25", "apple"]
+    assert labels.translated(FIGURE) == FIGURE
+    in_chinese(monkeypatch, {"head {}": "头 {}", "keys <\n{}": "键 <\n{}"})
+    expected = FIGURE.replace("head", "头").replace("keys", "键")
+    expected = re.sub(' textLength="[^>]*spacingAndGlyphs"', "", expected)
+    assert labels.translated(FIGURE) == expected
+
+
+def test_a_translated_label_has_as_many_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    label = Catalog().add("two\nlines", "一行", locations=[("book/a.ipynb#cell", 0)])
+    assert [*message_complaints(label, FOLDER)] == ["has a different number of lines"]
+    elsewhere = Catalog().add("two\nlines", "一行", locations=[("06.heads", 0)])
+    assert [*message_complaints(elsewhere, FOLDER)] == []
+    in_chinese(monkeypatch, {"keys <\n{}": "键 {}"})
+    with pytest.raises(ValueError, match="zip"):
+        labels.translated(FIGURE)
+
+
+def test_a_translated_label_fits_into_the_room_of_its_original(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("ATTNBOOK_LANGUAGE", "zh_CN")
+    font = TTFont(ROOT / "src" / "attnbook" / "fonts" / "NotoSansCJKsc-Bold.otf")
+    widths = {letter: font["hmtx"][glyph][0] / 1000 for letter, glyph in font.getBestCmap().items()}
+    stored = (
+        (path, data[labels.SVG])
+        for path in pages()
+        if path.suffix == ".ipynb"
+        for _cell, data in labels.figures(nbformat.read(path, as_version=4))
+    )
+    translations = 0
+    for path, svg in stored:
+        lines = map(labels.LINE.findall, (svg, labels.translated(svg)))
+        for (tag, english, _), (_, chinese, _) in zip(*lines, strict=True):
+            room = re.search('font-size="([^"]*)".* textLength="([^"]*)"', tag)
+            if room and english != chinese:
+                size, length = map(float, room.groups())
+                takes = size * sum(widths.get(ord(letter), 0.5) for letter in chinese)
+                assert takes <= length + 6, f"{path.name}: {chinese!r} is longer than {english!r}"
+                translations += 1
+    assert translations > 200
+
+
+def test_a_label_of_a_stored_figure_is_a_message_with_its_cells() -> None:
+    messages = {message.id: message for message in library_messages()}
+    places = messages["query: attends"].locations
+    assert ("book/03_single_head.ipynb#learning-map", 0) in places
+    assert "query {}" in messages  # one message for "query 0", "query 1" and "query 2"
 
 
 def test_a_changed_sentence_stays_english_until_somebody_has_reviewed_it(

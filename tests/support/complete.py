@@ -58,10 +58,43 @@ ON_EVERY_SCREEN = {
             }
         }
         return found; })()""",
+    "labels of drawn figures that are cut or on one another": """(() => {
+        // the corners of a text, without what its letters rarely reach
+        function corners(text) {
+            const size = parseFloat(getComputedStyle(text).fontSize);
+            const start = text.getStartPositionOfChar(0);
+            const end = text.getEndPositionOfChar(text.getNumberOfChars() - 1);
+            return [[start.x, start.y - 0.7 * size], [end.x, start.y - 0.7 * size],
+                [end.x, start.y], [start.x, start.y]]
+                .map(([x, y]) => new DOMPoint(x, y).matrixTransform(text.getScreenCTM()));
+        }
+        const along = (shape, x, y) => shape.map(point => x * point.x + y * point.y);
+        // whether a line along a side of one shape has the other shape beyond it
+        const apart = (one, other) => [[0, 1], [1, 2]].some(([a, b]) => {
+            const [x, y] = [one[b].x - one[a].x, one[b].y - one[a].y];
+            const [first, second] = [along(one, x, y), along(other, x, y)];
+            const slack = Math.hypot(x, y);  // a pixel
+            return Math.max(...first) < Math.min(...second) + slack
+                || Math.max(...second) < Math.min(...first) + slack; });
+        const found = [];
+        for (const figure of document.querySelectorAll(".picture > svg")) {
+            const box = figure.getBoundingClientRect();
+            const texts = [...figure.querySelectorAll("text")];
+            const shapes = box.width ? texts.map(corners) : [];
+            shapes.forEach((shape, i) => {
+                if (shape.some(({x, y}) => x < box.left - 1 || x > box.right + 1
+                    || y < box.top - 1 || y > box.bottom + 1)) found.push(texts[i].textContent);
+                for (let j = 0; j < i; j++)
+                    if (!apart(shape, shapes[j]) && !apart(shapes[j], shape))
+                        found.push(`${texts[j].textContent} / ${texts[i].textContent}`); });
+        }
+        return found; })()""",
     "pictures that are missing": """[...document.querySelectorAll('article img')]
         .filter(i => !i.naturalWidth).map(i => i.src)""",
-    "pictures that say nothing": """[...document.querySelectorAll('article img')]
-        .filter(i => /^$|^[\\w./-]+\\.(svg|png|jpe?g)$|^_build/.test(i.alt)).map(i => i.src)""",
+    "pictures that say nothing": """[...document.querySelectorAll(
+            'article :is(img, .picture > svg)')]
+        .filter(i => /^$|^[\\w./-]+\\.(svg|png|jpe?g)$|^_build/.test(i.alt ?? i.ariaLabel ?? ""))
+        .map(i => i.outerHTML.slice(0, 200))""",
     "buttons of the header without a ring": """[...document.querySelectorAll(
             '.bd-header-article :is(a, button)')].filter(e => e.checkVisibility()).filter(e => {
         e.focus();

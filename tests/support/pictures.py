@@ -7,7 +7,8 @@ PHONE = 390  # pixels: the width of a phone's screen
 READABLE = 9  # pixels: the minimum size of letters on a phone
 
 _WIDTH = re.compile(r'<svg[^>]* width="([\d.]+)pt"')
-_FONT = re.compile(r"scale\(([\d.]+) -[\d.]+\)")  # a hundredth of the font size of a line of text
+_FONT = re.compile(r' font-size="([\d.]+)"')
+_FORMULA = re.compile(r"scale\(([\d.]+) -[\d.]+\)")  # a hundredth of the font size of a formula
 
 
 def smallest_letters(svg: str) -> float:
@@ -17,5 +18,6 @@ def smallest_letters(svg: str) -> float:
     line.
     """
     (width,) = (float(points) * 96 / 72 for points in _WIDTH.findall(svg))
-    sizes = [float(scale) * 100 * 96 / 72 for scale in _FONT.findall(svg)]
-    return min(sizes, default=math.inf) * min(1, PHONE / width)
+    sizes = [float(size) for size in _FONT.findall(svg)]
+    sizes += [float(scale) * 100 for scale in _FORMULA.findall(svg)]
+    return min(sizes, default=math.inf) * 96 / 72 * min(1, PHONE / width)

@@ -24,9 +24,12 @@ from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 from matplotlib.font_manager import fontManager
 from matplotlib.patches import FancyBboxPatch
+from matplotlib.text import Text
 from torch import Tensor
 
 from attnbook.colors import INK, PAPER, PLAIN, ROLES, SOFT
+from attnbook.figures.renderer import render
+from attnbook.language import in_language
 
 FAMILY = "attention book"  # our font, under a name that no system font has
 for _path in sorted((Path(__file__).parent.parent / "fonts").glob("*.otf")):
@@ -63,9 +66,13 @@ Point = tuple[float, float]
 Span = tuple[float, float]  # from, to
 _NUMBER = re.compile(r"-?\d+\.\d{2,}")
 _HASHED = re.compile(r"\b[a-z][0-9a-f]{10}\b")
-_SCALE = re.compile(r"(scale\([^)]*\))")
+_EXACT = re.compile(r"(scale\([^)]*\)|>[^<]+</text>)")  # must keep their digits
 _GLYPH = re.compile(r'<path id="([^"]+)"(?: d="([^"]*)")? transform="scale')
 _NAME = re.compile(r'(?<=["#])[^"#<>]+(?=")')
+# A page allows no <style>, so the root has what Matplotlib writes there. The pages have FAMILY.
+_STYLE = re.compile(r"<defs>\n<style.*?</style>\n</defs>\n", re.S)
+_FONTS = f"'{FAMILY}', 'Noto Sans CJK SC', Arial, sans-serif"
+_ROOT = f'font-family="{_FONTS}" stroke-linejoin="round"'
 _IDLE = re.compile(r"<!--.*?-->|^ +|(?<=<g) id=\"\w+_\d+\"|\n(?=\n)", re.S | re.M)
 
 
@@ -82,6 +89,9 @@ def canvas(width: float, height: float, *, measured: bool = False) -> Iterator[F
         mpl.rcParams.update(STYLE)
         figure = Figure(figsize=(width, height), layout="constrained")
         yield figure
+        for text in figure.findobj(Text):
+            words, dollar, formula = text.get_text().partition("$")
+            text.set_text(f"{in_language(words)}{dollar}{formula}")
         picture = {"image/png": png(figure)} if measured else {"image/svg+xml": svg(figure)}
         display(picture | {"text/plain": PICTURE}, raw=True)
 
@@ -102,12 +112,12 @@ def svg(figure: Figure) -> str:
     character; here, a hash of its shape is used instead.
     """
     figure.draw_without_rendering()  # place the title before the layout makes room for it
-    buffer = io.StringIO()
-    figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
-    text = buffer.getvalue()
+    text = render(figure)
     body = _IDLE.sub("", text[text.index("<svg") :])  # comments, indentation and unused ids
-    parts = _SCALE.split(body)  # a glyph's scale(0.0…) must keep its digits
-    body = "".join(p if p.startswith("scale(") else _NUMBER.sub(_tenth, p) for p in parts)
+    body = _STYLE.sub("", body).replace("<svg ", f"<svg {_ROOT} ", 1)
+    parts = _EXACT.split(body)
+    parts[::2] = (_NUMBER.sub(_tenth, part) for part in parts[::2])
+    body = "".join(parts)
     for number, name in enumerate(dict.fromkeys(_HASHED.findall(body))):
         body = body.replace(name, f"part{number}")
     glyphs = {name: f"glyph-{_hash(shape)}" for name, shape in _GLYPH.findall(body)}
