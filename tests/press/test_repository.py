@@ -134,7 +134,8 @@ def test_a_translation_has_its_own_addresses_and_notebooks(
     template.globals["say"] = str
     row = template.render(config.html_context, repository=REPOSITORY, source="book/1.ipynb")
     assert "blob/launch/zh_CN/1.ipynb" in row
-    (binder,) = re.findall(r"https://mybinder.org/v2/gh/reader/attention.book/main\?urlpath=([^\"]*)", row)
+    address = r"https://mybinder.org/v2/gh/reader/attention.book/main\?urlpath=([^\"]*)"
+    (binder,) = re.findall(address, row)
     command, _, asked = unquote(binder).partition("?")
     assert command == "git-pull"
     assert parse_qs(asked) == {
