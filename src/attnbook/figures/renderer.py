@@ -8,7 +8,7 @@ formulas are outlines, because their parts need exact places, and no translation
 import codecs
 import io
 from math import cos, radians, sin
-from typing import IO, Any
+from typing import Any
 
 from matplotlib.backends.backend_svg import FigureCanvasSVG, RendererSVG
 from matplotlib.colors import to_hex
@@ -37,11 +37,11 @@ def _anchor(text: Text) -> str:
 
 
 class _Canvas(FigureCanvasSVG):
-    def print_svg(self, file: IO[bytes], *, metadata: Any = None, **_: Any) -> None:
+    def print_svg(self, filename: Any, *, metadata: Any = None, **_: Any) -> None:
         """Draw with our renderer instead of Matplotlib's."""
         self.figure.dpi = 72
         width, height = 72 * self.figure.get_size_inches()
-        text = codecs.getwriter("utf-8")(file)
+        text = codecs.getwriter("utf-8")(filename)
         renderer = _Renderer(width, height, text, metadata=metadata)
         self.figure.draw(renderer)
         renderer.finalize()
