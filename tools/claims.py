@@ -66,8 +66,8 @@ def read_report(report: Path) -> list[Try]:
         values = [(each.get("name"), each.get("value", "")) for each in case.iter("property")]
         names = {name: [v for n, v in values if n == name] for name in ("claim", "tried")}
         if "skipped" not in outcomes:
-            given = re.search(r"\[(.*)\]", case.get("name", ""))
-            tried = "; ".join(filter(None, (*names["tried"], given and given[1])))
+            given = re.findall(r"\[(.*)\]", case.get("name", ""))
+            tried = "; ".join(filter(None, [*names["tried"], *given]))
             held = not outcomes & {"failure", "error"}
             seconds = float(case.get("time", 0))
             tries.append(Try(case.get("file", ""), tuple(names["claim"]), tried, seconds, held))
