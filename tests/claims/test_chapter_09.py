@@ -19,6 +19,7 @@ from attnbook.positions.absolute import SinusoidalPositions
 from attnbook.training.trained import load_translator
 from tests.notebooks.test_chapter_09 import is_quality
 from tests.support.chapters import Chapter
+from tests.support.claims import claim
 from tools.train.live_models import TRANSLATOR, load_packed
 from tools.train.translators import TWO_STACKS, run_cells
 
@@ -39,6 +40,7 @@ def translators(chapter) -> dict[str, nn.Module]:
     return {name: model.to(device()) for name, model in found.items()}
 
 
+@claim("If you forget the shift, the model learns to copy.")
 @pytest.mark.parametrize("hides_own_word", [False, True])
 def test_without_the_shift_a_model_learns_to_copy(chapter, monkeypatch, hides_own_word):
     """Section 9.4: the model's loss is nearly 0, but when it generates, it repeats BEGIN."""
@@ -100,6 +102,11 @@ def right(chapter, model, pairs) -> float:
     return 1 - len(chapter["mistakes"](pairs, model)) / len(pairs)
 
 
+@claim(
+    "They don't combine clauses freely: short clauses that they get right alone come out wrong when"
+    " two of them are joined in a way that training never showed.",
+    tried="seeds 0 to 2; 100 clauses of five words, and all of three Chinese words",
+)
 def test_clauses_that_are_right_alone_are_wrong_in_pairs(chapter, translators):
     """Sections 9.8 and 9.9, the summary, and the insight of 09.experiment."""
     train, kind_of = chapter["corpus"].train, ALL["09.experiment"].reference
@@ -227,6 +234,11 @@ class From(SinusoidalPositions):
         return super().forward(x, self.first + start)
 
 
+@claim(
+    "Only covering a word shows what a prediction loses without it, and that can differ from one"
+    " training run to the next.",
+    tried="seeds 0 to 2",
+)
 def test_which_words_the_negated_sentence_needs_depends_on_the_seed(chapter, translators):
     """Section 9.11: content words and “not” agree, but “did” and “in” do not."""
     space = chapter | {"F": torch.nn.functional}

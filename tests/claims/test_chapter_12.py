@@ -8,6 +8,7 @@ import torch
 from attnbook import device, keep_top_k
 from attnbook.training.trained import load_language_model
 from tests.support.chapters import Chapter
+from tests.support.claims import claim
 from tools.train.language_models import CELLS, CHAPTER, SEEDS
 from tools.train.translators import run_cells
 
@@ -37,6 +38,7 @@ def test_temperature_lowers_and_cutting_raises_what_is_grammatical_in_each_model
     assert min(sharper, cut) > as_learned > flatter + 20
 
 
+@claim("Here moderate settings of each gave more grammatical sentences, and more different ones;")
 @pytest.mark.parametrize("seed", SEEDS)
 def test_moderate_settings_leave_more_different_grammatical_sentences(judging, seed):
     """Ungrammatical sentences are no variety: nearly all of them differ."""
@@ -70,6 +72,10 @@ def test_top_p_keeps_more_variety_than_top_k_in_each_model(judging, seed):
     assert by_p > by_k + 20
 
 
+@claim(
+    "The loss of a language model has a floor, the entropy of its data. For our grammar it is about"
+    " 1.6 nats per token, and our three models with 111,040 parameters end about 0.07 above it."
+)
 @pytest.mark.parametrize("seed_of_sentences", [104, 301, 303])
 @torch.no_grad()
 def test_other_fresh_sentences_have_a_similar_floor_and_gap(space, seed_of_sentences):

@@ -9,6 +9,7 @@ from torch import Tensor
 from torch.testing import assert_close
 
 from attnbook import Transformer, beam_search, greedy_decode, padding_mask
+from tests.support.claims import claim
 from tests.support.largest import Largest
 
 B, LS, SOURCE, TARGET, BEGIN, END, LONGEST = 4, 6, 11, 5, 3, 1, 4
@@ -70,6 +71,10 @@ def sentence(tokens: Tensor) -> tuple[int, ...]:
 # --- greedy ------------------------------------------------------------------------------------
 
 
+@claim(
+    "At inference, the decoder reads its own words. Greedy decoding takes the most probable word at"
+    " each step;"
+)
 @pytest.mark.parametrize("cached", [True, False])
 @pytest.mark.parametrize("seed", range(4))
 def test_greedy_decoding_takes_the_most_probable_word_at_each_step(seed, cached):
@@ -146,6 +151,7 @@ def test_a_beam_of_width_one_is_greedy(seed, penalty):
     equal(beams.log_probs[:, 0], log_probs)
 
 
+@claim("beam search keeps several beginnings.")
 @pytest.mark.parametrize("penalty", [0.0, 3.0])
 def test_a_beam_of_full_width_equals_exhaustive_search(penalty):
     made, (words, mask) = model(), source()

@@ -32,6 +32,7 @@ from attnbook import (
     sample,
     sink_mask,
 )
+from tests.support.claims import claim
 from tests.support.hugging_face import (
     LENGTH,
     LENGTHS,
@@ -247,6 +248,11 @@ def from_llama(theirs: LlamaForCausalLM, tied: bool) -> LanguageModel:
     return ours.eval()
 
 
+@claim(
+    "With RMSNorm, rotary positions, grouped queries and a gated feed-forward network, it has the"
+    " parts of Llama 3.",
+    "LLaMA, Llama 2 and Llama 3 consist of blocks like ours.",
+)
 @torch.no_grad()
 @pytest.mark.parametrize("tied", [True, False])
 def test_a_whole_llama(tied):

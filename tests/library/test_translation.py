@@ -27,6 +27,7 @@ from attnbook.corpus.grammar import lexicon
 from attnbook.corpus.grammar.clauses import Sentence
 from attnbook.corpus.grammar.corpus import is_for_training
 from attnbook.corpus.sentence import APPLE_IS_SWEET
+from tests.support.claims import claim
 
 
 @pytest.fixture(scope="module")
@@ -113,6 +114,7 @@ def test_another_seed_gives_another_corpus() -> None:
 # ---- word by word
 
 
+@claim("A dictionary has no word order, no grammar and no idioms.", tried="five sentences")
 def test_a_dictionary_keeps_the_chinese_order_and_misses_idioms() -> None:
     def by_words(text: str) -> str:
         return " ".join(word_by_word(text.split()))
@@ -169,6 +171,11 @@ def test_a_vocabulary_names_words_and_ids_that_it_cannot_read() -> None:
             ENGLISH.decode([i])
 
 
+@claim(
+    "In training, the decoder reads BEGIN and the translation, and has to produce the translation"
+    " and END.",
+    tried="three pairs",
+)
 def test_a_batch_is_padded_and_shifted() -> None:
     batch = make_batch(PAIRS, CHINESE, ENGLISH)
     assert batch.source.shape == (3, 6)
