@@ -2,8 +2,8 @@
 
 A message of a page is a line of its Markdown, because each paragraph of the book is one line. The
 marks of a line, such as `## 3.4 `, `- ` or `**Question:** `, are removed and later put back around
-the translation, so a translator cannot lose them. Displayed formulas, code and directives are not
-translated.
+the translation, so a translator cannot lose them. Code and directives are not translated, and of a
+displayed formula only the words in it.
 """
 
 import gettext
@@ -34,6 +34,10 @@ if TYPE_CHECKING:
 
 RAW = re.compile(  # formulas and code on lines of their own
     r"(^(?:> ?)?\$\$.*?\$\$ *$|^(?:> )?```(?!\{image).*?^(?:> )?``` *$)", re.M | re.S
+)
+IN_FORMULA = re.compile(  # words in a displayed formula that are no names
+    r"(?<=\\text\{)(?!(?:attention|bias|head|key|query|softmax|value|weights)\})"
+    r"[^{}]*[A-Za-z]{2}[^{}]*(?=\})"
 )
 LABELS = "|".join(f"{word}:" for word in markers.OPENING) + "|" + re.escape(markers.PREDICT)
 MARKS = re.compile(
@@ -141,9 +145,11 @@ def page_messages(path: Path) -> Catalog:
     catalog = Catalog(charset="utf-8", fuzzy=False)
     for place, holder, key in read_page(path)[1]:
         for line in lines_of(holder[key]):
+            where = f"{path.name}#{place}" if place else path.name
             if line.message and not line.before.endswith(f"**{markers.TIME}:** "):
-                where = f"{path.name}#{place}" if place else path.name
                 catalog.add(line.message, locations=[(where, 0)])
+            for words in IN_FORMULA.findall(line.before):
+                catalog.add(words, locations=[(where, 0)])
     return catalog
 
 

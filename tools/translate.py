@@ -33,6 +33,7 @@ from manuscript.comments import translated_code
 from manuscript.common import ROOT, UserError, can_write, run_tool
 from manuscript.edition import ENDING, LANGUAGE, SOURCE, TRANSLATIONS
 from manuscript.messages import (
+    IN_FORMULA,
     Line,
     code_cells,
     comment_messages,
@@ -193,8 +194,9 @@ DOWNLOAD = re.compile(r"/attention-book(-html)?(?=\.(pdf|zip)[)`])")  # in a lin
 
 def translated_line(line: Line, catalog: Catalog) -> str:
     """Return a line of a page in the language of the edition, or in English if untranslated."""
+    before = IN_FORMULA.sub(lambda words: translation(words[0], catalog), line.before)
     text = translation(line.message, catalog) if line.message else ""
-    return f"{MARK.sub(translated_mark, line.before)}{text}{MARK.sub(translated_mark, line.after)}"
+    return f"{MARK.sub(translated_mark, before)}{text}{MARK.sub(translated_mark, line.after)}"
 
 
 def translation(text: str, catalog: Catalog) -> str:

@@ -229,6 +229,15 @@ def test_a_word_that_no_output_has_is_named(tmp_path: Path) -> None:
     ]
 
 
+def test_words_in_a_displayed_formula_are_messages(page: Path) -> None:
+    formula = r"$$\text{softmax}(x) \text{ where } M \text{ is True}$$"
+    page.write_text(f"A line\n{formula}\n", "utf-8")
+    assert [m.id for m in page_messages(page) if m.id] == ["A line", " where ", " is True"]
+    chinese = {" where ": "，若 ", " is True": " 为 True"}
+    text, _ = translated(page, catalog_with(chinese), Catalog())
+    assert text == "A line\n$$\\text{softmax}(x) \\text{，若 } M \\text{ 为 True}$$\n"
+
+
 def test_a_translation_links_to_its_own_downloads(
     page: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
