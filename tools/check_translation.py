@@ -22,7 +22,7 @@ from manuscript.chapters import pages
 from manuscript.common import ROOT, counted, run_tool
 from manuscript.edition import TRANSLATIONS
 from manuscript.messages import is_label, read_page
-from tools.translate import current, explained, read
+from tools.translate import current, explained, output_lines, read
 
 KEPT = {  # a translation must have these as often as the original
     "code": re.compile(r"`+[^`]+`+"),
@@ -76,7 +76,11 @@ def complaints(folder: Path) -> Iterator[str]:
 
 
 def output_complaints(folder: Path) -> Iterator[str]:
-    """Name the words in outputs.txt that their cell does not print."""
+    """Name lines of outputs.txt without a page, and words that their cell does not print."""
+    stems = {path.stem for path in pages()}
+    for line in output_lines(folder):
+        if line.partition("#")[0] not in stems:
+            yield f"outputs.txt: {line!r} does not begin with a page and a cell"
     for path in pages():
         explanations = explained(folder, path.stem)
         if not explanations:

@@ -157,14 +157,18 @@ def translated(path: Path, catalog: Catalog, comments: Catalog) -> tuple[str, di
     return text_of(page), headings
 
 
+def output_lines(folder: Path) -> list[str]:
+    """The lines of a language's outputs.txt, if it has this file."""
+    file = folder / "outputs.txt"
+    return file.read_text("utf-8").splitlines() if file.exists() else []
+
+
 def explained(folder: Path, page: str) -> dict[str, str]:
     """Return what the words in a page's outputs mean, by the ids of the cells.
 
     A line of outputs.txt is `page#cell: ` and the explanation, with each printed word as code.
     """
-    file = folder / "outputs.txt"
-    lines = file.read_text("utf-8").splitlines() if file.exists() else []
-    found = (line.partition(": ") for line in lines)
+    found = (line.partition(": ") for line in output_lines(folder))
     return {
         where.removeprefix(f"{page}#"): explanation
         for where, _colon, explanation in found

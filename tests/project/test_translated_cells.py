@@ -136,9 +136,11 @@ def test_the_words_of_an_output_are_explained_below_it_and_its_caption(tmp_path:
 def test_a_word_that_no_output_has_is_named(tmp_path: Path) -> None:
     lines = (
         "01_library#softmax: `of the report` 占报告, `of the world` 占世界\n01_library#no: `x`\n"
+        "=======\n"
     )
     (tmp_path / "outputs.txt").write_text(lines, "utf-8")
     assert [*check_translation.output_complaints(tmp_path)] == [
+        "outputs.txt: '=======' does not begin with a page and a cell",
         "outputs.txt: 01_library#softmax does not print ['of the world']",
         "outputs.txt: 01_library#no does not print ['x']",
     ]
