@@ -65,7 +65,7 @@ def test_a_chinese_page_has_the_sections_of_the_english_one(address: str) -> Non
     sections = "//article//section/@id"
     assert chinese.xpath(sections) == english.xpath(sections)
     here, there = counts(chinese), counts(english)
-    for kind in ("predict", "second-reading", "attn-choice", "hints", "img", "pre", "katex"):
+    for kind in ("predict", "second-reading", "attn-choice", "hints", "svg", "highlight", "katex"):
         assert here[kind] == there[kind], kind
     assert chinese.get("lang") == "zh-CN"
     assert re.search(f"[{HAN}]", chinese.findtext(".//h1"))
