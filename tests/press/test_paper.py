@@ -5,14 +5,15 @@ import re
 import pytest
 from playwright.sync_api import Browser, Page
 
-from tests.support.pages import FOLDER, SHOW_ALL, wait_until, window
+from tests.support.pages import FOLDER, SHOW_ALL, window
 
 pytestmark = pytest.mark.usefixtures("book")
 
 NAME = re.compile(rb"/FontName\s*/\w{6}\+(KaTeX_[\w-]+)")
-LOADED = """[...document.fonts].some(font => /KaTeX_Size/.test(font.family)
-        && font.status === "loaded")
-    && [...document.fonts].every(font => font.status !== "loading")"""
+LOADED = """async () => {
+    await new Promise(requestIdleCallback); // after the page's own, which loads the fonts
+    await document.fonts.ready;
+}"""
 
 
 def formula_fonts(page: Page) -> set[str]:
@@ -26,7 +27,7 @@ def test_a_page_printed_right_after_loading_has_all_formulas(browser: Browser, n
     with window(browser) as context:
         page = context.new_page()
         page.goto(f"{FOLDER}book/{name}.html")
-        wait_until(page, LOADED)
+        page.evaluate(LOADED)
         at_once = formula_fonts(page)
         page.evaluate(SHOW_ALL)
         assert at_once == formula_fonts(page)
