@@ -48,6 +48,8 @@ def inside(file: Path, alt: str) -> str:
     described = f'<svg role="img" aria-label="{html.escape(alt)}" '
     if not LANGUAGE.startswith("zh"):
         drawn = re.sub(rf"<text (?=[^>]*>[^<]*[{HAN}])", '<text lang="zh-Hans" ', drawn)
+    # a word found by the search is marked in text only: a mark would take a label's place
+    drawn = drawn.replace("<text ", '<text class="nohighlight" ')
     style = f' style="--width: {width / REM:.3g}rem"' if width else ""
     return f'<span class="picture"{style}>{drawn.replace("<svg ", described, 1)}</span>'
 
