@@ -73,7 +73,7 @@ def test_a_chapter_asks_for_predictions_with_choices(path):
     for name, text in questions.items():
         where = f"{path.name}, cell {name!r}"
         assert "**Predict before you run.**" in text, f"{where}: choices need a question above them"
-        choices = text.count('<details class="choice" name="predict-')
+        choices = len(re.findall('<details class="(?:right )?choice" name="predict-', text))
         assert choices >= 3, f"{where}: a prediction needs at least three choices"
         tags = [text.count(tag) for tag in ("<details", "<summary>", "</details>")]
         assert len(set(tags)) == 1, f"{where}: each <details> needs a <summary> and a </details>"

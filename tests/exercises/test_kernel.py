@@ -76,6 +76,7 @@ def test_in_make_lab_the_card_names_the_cell_to_run_first(run_cell, monkeypatch,
     monkeypatch.setenv("JPY_SESSION_NAME", str(tmp_path / "chapter.ipynb"))
     shell = run_cell.shell
     shell.set_custom_exc = lambda kinds, show: None
+    shell.events = SimpleNamespace(register=lambda event, call: None)
     monkeypatch.setattr(kernel_startup, "get_ipython", lambda: shell)
     kernel_startup.install()
     told = run_cell("stub-scores", check, needs_a_helper, NAME)

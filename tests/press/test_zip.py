@@ -95,7 +95,10 @@ def test_it_opens_without_a_network_from_any_folder(
         expect(page.get_by_role("heading", level=1)).to_contain_text("3. One head")
         opened.settle()
         expect(page.locator(".katex-html").first).to_be_visible()
-        pictures = page.evaluate("[...document.images].map(image => image.naturalWidth)")
+        pictures = page.evaluate(
+            "[...document.images].map(image => image.naturalWidth)"
+            ".concat([...document.querySelectorAll('.picture > svg')].map(e => e.clientWidth))"
+        )
         assert len(pictures) > 3
         assert 0 not in pictures
         opened.search("注意力")

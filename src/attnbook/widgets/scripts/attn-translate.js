@@ -1,4 +1,4 @@
-// A translation: the probability of each word, and where each head of the cross-attention attends.
+// A translation: the probability of each word, and where each cross-attention head attends.
 // The first change loads press/live.
 "use strict";
 (() => {
