@@ -33,7 +33,7 @@ OUT_OF_PRINT = (
     "button.guess, .try-first, .try-first + *"
 )
 FORMULA = "formula: "
-PAINTS = {"f", "F", "f*", "S", "s", "B", "B*", "b", "b*", "sh", "Do"}  # PDF's painting operators
+PAINTS = {*"f F f* S s B B* b b* sh Do Tj TJ".split()}  # PDF's painting operators
 FOOT = 24 * 72 / 25.4  # the bottom margin of a page, in points
 
 
