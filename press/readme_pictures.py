@@ -23,6 +23,7 @@ SHOW = f"localStorage.setItem('{KEYS['answers']}', 'shown')"  # shows the answer
 SCROLL = f"""() => {{
     document.documentElement.style.scrollBehavior = "auto";
     const figure = document.getElementById("{FIGURE}");
+    figure.scrollIntoView();
     scrollBy(0, figure.getBoundingClientRect().top - {BELOW});
 }}"""
 
