@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 RAW = re.compile(  # formulas and code on lines of their own
     r"(^(?:> ?)?\$\$.*?\$\$ *$|^(?:> )?```(?!\{image).*?^(?:> )?``` *$)", re.M | re.S
 )
-IN_FORMULA = re.compile(  # words in a displayed formula that are no names
+IN_FORMULA = re.compile(  # words in a displayed formula, but not names
     r"(?<=\\text\{)(?!(?:attention|bias|head|key|query|softmax|value|weights)\})"
     r"[^{}]*[A-Za-z]{2}[^{}]*(?=\})"
 )
@@ -200,7 +200,7 @@ def library_messages() -> Catalog:
 def name_messages() -> Iterator[tuple[str, str]]:
     """Yield the names that cells give to parts of interactive figures, and the cells.
 
-    Words of a sentence are no names, nor are names in code.
+    Words of a sentence and names in code are left alone.
     """
     for path in pages():
         if path.suffix == ".ipynb":

@@ -67,7 +67,7 @@ def on_the_device(request, monkeypatch):
 
 @pytest.hookimpl(tryfirst=True)  # before -m claim selects
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the files that take longest, lest one be alone at the end; report claims."""
+    """Begin with the longest files, so that none is left alone at the end; report claims."""
 
     def place(item: pytest.Item) -> tuple[int | bool, ...]:
         folders, name = item.path.parts, item.path.stem

@@ -131,7 +131,7 @@ def test_one_matrix_for_queries_and_keys_is_enough_if_no_word_finds_itself(reade
 
 
 def test_the_heads_have_favorites_among_the_tastes(reader):
-    """Section 3.12: one taste gets most of the weight, whichever stands next to the apple."""
+    """Section 3.12: one taste gets most of the weight, whichever is next to the apple."""
     words = "苹果 很 甜 ， 柠檬 很 酸".split()
     ids = torch.tensor([[reader["ID"][word] for word in words]]).to(reader["device"]())
     favorites = set()

@@ -41,7 +41,7 @@ def test_temperature_lowers_and_cutting_raises_what_is_grammatical_in_each_model
 @claim("Here moderate settings of each gave more grammatical sentences, and more different ones;")
 @pytest.mark.parametrize("seed", SEEDS)
 def test_moderate_settings_leave_more_different_grammatical_sentences(judging, seed):
-    """Ungrammatical sentences are no variety: nearly all of them differ."""
+    """Different sentences don't prove variety: nearly all ungrammatical ones differ."""
     ways = ({"temperature": 0.8}, {"k": 30}, {"p": 0.9}, {}, {"temperature": 1.5})
     counts = [judging["judge"](judging["models"][seed], seed=seed + 5, **way) for way in ways]
     *moderate, as_learned, flatter = (different for _, different, _ in counts)

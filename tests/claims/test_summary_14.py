@@ -143,9 +143,9 @@ def with_seed(cell: str, seed: int) -> dict:
 @claim("Norms bound the scores at high learning rates,", seed=(11, 12), lr=(0.07,))
 def test_norms_bound_the_scores_and_save_the_training(seed, lr):
     two_back: Callable = with_seed("norms-run", seed)["two_back"]
-    (plain, largest), (normed, bounded) = (two_back(norm=norm, lr=lr) for norm in (False, True))
+    (plain, largest), (with_norm, bounded) = (two_back(norm=norm, lr=lr) for norm in (False, True))
     assert bounded < largest / 2
-    assert sum(normed) > sum(plain)
+    assert sum(with_norm) > sum(plain)
 
 
 @claim(

@@ -44,7 +44,7 @@ def test_progress_is_marked_and_can_be_erased(reader: BrowserContext, server: st
         page.wait_for_timeout(1000 * seconds)
         page.keyboard.press("End")
         page.wait_for_function(f"{links}.at(-1).matches('.active')")
-        assert bool(page.evaluate(stored)) == bool(seconds)  # a jump to the end is no reading
+        assert bool(page.evaluate(stored)) == bool(seconds)  # a jump to the end is not reading
     page.close(run_before_unload=True)
 
     first.reload()

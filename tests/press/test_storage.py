@@ -40,7 +40,7 @@ def test_everything_is_stored_under_the_books_own_keys(page: Page, server: str) 
     page.locator(".theme-switch-button").click()
     page.locator("button.guess.all").click()
     page.locator("#pst-page-toc-nav a").nth(-2).click()
-    page.wait_for_timeout(6000)  # a jump to the end is no reading
+    page.wait_for_timeout(6000)  # a jump to the end is not reading
     page.keyboard.press("End")
     page.wait_for_function(f"localStorage['{KEYS['read']}03_single_head.html']")
     exercise = page.locator("attn-choice").first

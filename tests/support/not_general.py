@@ -1,4 +1,4 @@
-"""What summaries say that is no general statement, so that there is nothing to try."""
+"""What summaries say that is not a general statement, so that there is nothing to try."""
 
 DEFINITIONS = [  # and advice, and announcements
     "A dictionary is a hard look-up: the exact key or an error.",  # 1

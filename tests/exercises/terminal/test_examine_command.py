@@ -200,7 +200,7 @@ def test_python_m_attnbook_examine_works(layers):
 
 
 @starts_a_process
-@pytest.mark.skipif(os.name == "nt", reason="Ctrl-C is no signal there")
+@pytest.mark.skipif(os.name == "nt", reason="Ctrl-C sends no signal there")
 def test_ctrl_c_ends_the_command_and_all_that_the_file_started(layers):
     pids = layers.with_name("pids")
     layers.write_text(
