@@ -150,10 +150,11 @@ def translated(path: Path, catalog: Catalog, comments: Catalog) -> tuple[str, di
         for output in cell.get("outputs", []):
             if "<attn-" in (shown := output.get("data", {}).get("text/html", "")):
                 output.data["text/html"] = translated_figure(shown)
-    explain_outputs(page, explained(TRANSLATIONS / LANGUAGE, path.stem))
     write_exercises(page, exercises_of(path))
     describe_pictures(page)
     write_minutes(path, page)
+    # last, so that these words do not count as reading time
+    explain_outputs(page, explained(TRANSLATIONS / LANGUAGE, path.stem))
     return text_of(page), headings
 
 

@@ -146,6 +146,17 @@ def test_a_word_that_no_output_has_is_named(tmp_path: Path) -> None:
     ]
 
 
+def test_words_explained_below_an_output_take_no_reading_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (path,) = [page for page in NOTEBOOKS if page.stem == "primer"]
+    before, _headings = translate.translated(path, Catalog(), Catalog())
+    monkeypatch.setattr(translate, "explained", lambda *_: {"normal-run": "`near` " * 2000})
+    after, _headings = translate.translated(path, Catalog(), Catalog())
+    assert "`near` `near`" in after
+    assert re.findall(r"Time:.*", after) == re.findall(r"Time:.*", before) != []
+
+
 def in_chinese(monkeypatch: pytest.MonkeyPatch, messages: dict[str, str]) -> None:
     monkeypatch.setattr(language, "_", lambda message: messages.get(message, message))
 
