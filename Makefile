@@ -76,9 +76,9 @@ messages: env  ## bring the translations' catalogs up to date with the English s
 check-zh: env  ## check that the Chinese translation is complete, and agrees with the English
 	@$(BIN)/python -m tools.check_translation
 
-test: check  ## check, the unit tests, the notebooks once, the pages in a browser
+test: check  ## check, unit tests, pages in a browser, notebooks that changed  (ALL=1: all)
 	@$(BIN)/python -m tools.model --if-possible
-	@$(BIN)/pytest -n auto --nbval book tests
+	@$(BIN)/pytest -n auto --nbval $(if $(ALL),,--skip-unchanged) book tests
 
 claims: env  ## try the summaries' statements with other seeds and sizes, and write how often they held
 	@$(BIN)/python -m tools.claims

@@ -3,8 +3,9 @@
 ATTNBOOK_DEVICE is cpu (the default) or cuda. On CUDA, each notebook gets one more test after its
 last cell, which checks that the notebook used the GPU. With ATTNBOOK_REHEARSAL=1 as well, the CPU
 simulates the GPU. Where the model MiniLM is not installed, the sections that read it are skipped.
-With --rerun-sections, each section of a notebook runs a second time, in the
-kernel that has already run the whole notebook.
+With --rerun-sections, each section of a notebook runs a second time, in the kernel that has already
+run the whole notebook. With --skip-unchanged, notebooks are skipped that `make validate` compared
+with the same versions, if nothing that they depend on has changed: see tools/unchanged.py.
 
 `make test` starts one pytest-xdist worker per core and one more, each with one thread. The tests of
 a file run on the same worker, and so do the cells of a notebook.
@@ -25,6 +26,7 @@ from nbval.plugin import IPyNbCell, IPyNbFile
 
 from manuscript.common import ROOT
 from manuscript.rerun_sections import minilm_cells, sections
+from tools.unchanged import unchanged_notebooks
 
 REHEARSAL = (
     f"import sys; sys.path.append({str(ROOT)!r}); "
@@ -48,10 +50,25 @@ if os.name != "nt":  # two kernels that start at once may get the same port, but
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the option that `make nbval` uses."""
-    parser.addoption(
-        "--rerun-sections", action="store_true", help="with --nbval: run each section a second time"
-    )
+    """Add the options that `make nbval` and `make test` use."""
+    for name, what in (
+        ("--rerun-sections", "run each section a second time"),
+        ("--skip-unchanged", "skip notebooks that are what make validate compared"),
+    ):
+        parser.addoption(name, action="store_true", help=f"with --nbval: {what}")
+
+
+@functools.cache
+def unchanged() -> tuple[str, set[Path]]:
+    """Return the commit that was validated with these versions, and what has not changed since."""
+    return unchanged_notebooks()
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Skip unchanged notebooks, with the option."""
+    if not config.option.skip_unchanged or collection_path.suffix != ".ipynb":
+        return None
+    return collection_path in unchanged()[1] or None
 
 
 def pytest_xdist_auto_num_workers() -> int:
@@ -153,8 +170,12 @@ def pytest_runtest_setup(item: pytest.Item):
     return result
 
 
-def pytest_report_header() -> str:
-    """Name the device."""
-    if on_cpu:
-        return "device: CPU"
-    return f"device: {torch.cuda.get_device_name()}, torch {torch.__version__}"
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    """Name the device, and the notebooks that are skipped."""
+    gpu = "" if on_cpu else f"{torch.cuda.get_device_name()}, torch {torch.__version__}"
+    lines = [f"device: {gpu or 'CPU'}"]
+    if config.option.skip_unchanged:
+        commit, skipped = unchanged()
+        names = ", ".join(sorted(path.stem for path in skipped)) or "none"
+        lines.append(f"notebooks unchanged since they were validated: {names} (commit {commit})")
+    return lines
