@@ -8,14 +8,9 @@ from torch import nn
 from torch.nn import functional as F
 from torch.testing import assert_close
 
-from attnbook import (
-    MultiHeadAttention,
-    SelfAttention,
-    Transformer,
-    causal_mask,
-    scaled_dot_product_attention,
-)
+from attnbook import MultiHeadAttention, Transformer, causal_mask, scaled_dot_product_attention
 from attnbook.training import train
+from tests.claims.test_chapter_06 import LateHead
 from tests.support.chapters import Chapter
 from tests.support.claims import claim
 
@@ -165,22 +160,13 @@ def guesser(clock: dict, width: int) -> nn.Module:
     return space["Guesser"]().to(clock["device"]())
 
 
-class LateHead(SelfAttention):
-    """A head that leaks, because its mask comes after the softmax."""
-
-    def forward(self, x: torch.Tensor, mask: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        scores = self.w_q(x) @ self.w_k(x).mT / math.sqrt(self.w_k.out_features)
-        weights = scores.softmax(-1) * mask
-        return weights @ self.w_v(x), weights
-
-
-@claim("A loss that is not below proves nothing.", seed=(11, 12), width=(48,))
-def test_a_model_with_a_leak_may_have_a_loss_that_is_not_below(clock, seed, width):
+@claim("A loss that is not below doesn't rule out a leak.", seed=(11, 12), width=(24, 48))
+def test_a_model_with_a_leak_has_the_loss_of_one_without_at_first(clock, seed, width):
     torch.manual_seed(seed)
     model = guesser(clock, width)
     model.head = LateHead(width, width, width).to(clock["device"]())
-    losses = torch.tensor(train(model, lambda m: clock["exam"](m, causal_mask), steps=150))
-    assert losses[-10:].mean() > math.log(2)
+    losses = torch.tensor(train(model, lambda m: clock["exam"](m, causal_mask), steps=100))
+    assert math.log(2) < losses[-10:].mean() < 0.85
     walk = clock["walks"](64)
     changed = walk.clone()
     changed[:, -1] = (walk[:, -1] + 6) % 12
