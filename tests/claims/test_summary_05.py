@@ -101,11 +101,11 @@ def test_most_words_are_aligned(desk, seed, lr):
 @claim(
     "a word may be translated without attention if it happens to be the model's default,",
     "or attended to without being needed. Only covering it shows which.",
-    tried="seeds 0 to 9, together",
+    tried="seeds 11 to 20, together",
 )
 def test_some_model_needs_no_attention_for_a_word_and_some_does_not_need_what_it_attends_to(desk):
     default, not_needed = 0, 0
-    for seed in range(10):
+    for seed in range(11, 21):
         model = desk["learn"](seed)
         weight, right = desk["examine"](model)
         default += int(((weight < 0.1) & (right > 0.95)).sum())

@@ -8,6 +8,7 @@ DEFINITIONS = [  # and advice, and announcements
     "Cross-attention is the same equation with two sources: $\\textcolor{query}{Q}$ comes from the"
     " sequence being written, $\\textcolor{key}{K}$ and $\\textcolor{value}{V}$ from the sequence"
     " being read.",  # 5
+    "A position number grows without limit, or has no fixed step if it is divided by the length,",
     "Relative methods act where query and key meet.",  # 7
     "Section 8.12 (second reading) shows what warm-up and clipping do in training.",  # 8
     "Held-out sentences show whether a model has learned rules or memorized sentences.",  # 9
