@@ -100,10 +100,10 @@ def test_a_norm_over_the_whole_sentence_leaks_in_the_exam_of_6_13():
     assert loss((32,)) > 0.65
 
 
-def broken_training(space: dict[str, Any], method: str, practice: Any = None) -> float:
+def broken_training(space: dict[str, Any], method: str) -> float:
     make, rate = {"SGD": (torch.optim.SGD, 0.3), "Adam": (torch.optim.Adam, 0.003)}[method]
     model = space["Mirror"](0, 1, norm_first=True)
-    return (practice or space["practice"])(model, make, rate, 100, broken=50)
+    return space["practice"](model, make, rate, 100, broken=50)
 
 
 def test_sgd_is_thrown_to_where_gradients_are_large(monkeypatch):

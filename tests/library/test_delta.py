@@ -18,10 +18,9 @@ def drawn_input(length, *leading):
     return query, key, value, beta, decay
 
 
-def steps(query, key, value, beta, decay, state=None):
+def steps(query, key, value, beta, decay):
     """The definition, one position at a time."""
-    if state is None:
-        state = torch.zeros(*key.shape[:-2], key.size(-1), value.size(-1)).to(key)
+    state = torch.zeros(*key.shape[:-2], key.size(-1), value.size(-1)).to(key)
     outputs = []
     for t in range(key.size(-2)):
         k, v, q = key[..., t, :, None], value[..., t, None, :], query[..., t, None, :]

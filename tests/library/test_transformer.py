@@ -59,8 +59,8 @@ def sizes(norm_first: bool) -> dict[str, object]:
     }
 
 
-def words(size: int, length: int, seed: int = 0) -> Tensor:
-    return torch.randint(size, (B, length), generator=torch.Generator().manual_seed(seed))
+def words(size: int, length: int) -> Tensor:
+    return torch.randint(size, (B, length), generator=torch.Generator().manual_seed(0))
 
 
 def model(**options) -> Transformer:

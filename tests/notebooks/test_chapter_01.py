@@ -181,7 +181,8 @@ def test_an_rnn_takes_few_rounds_if_small_differences_fade_quickly():
     inputs, they grow, and few rounds are enough all the same.
     """
 
-    def rounds(gain: float, size: float = 1, length: int = 64, width: int = 16) -> int:
+    def rounds(gain: float, size: float = 1) -> int:
+        length, width = 64, 16
         torch.manual_seed(1)
         w = gain * torch.randn(width, width).double() / width**0.5
         inputs = size * torch.randn(length, width).double()

@@ -79,7 +79,7 @@ def test_a_long_row_overflows_before_89():
 
 def test_the_sum_of_its_embedding_makes_a_row_even_or_sharp():
     words, x = life_is_short()
-    names = chapter.run("s1-matrices", **{"s1-matrices": with_rows("s1-matrices")})
+    names = chapter.run("s1-matrices", **{"s1-matrices": matrices()})
 
     def largest(word, total):
         i, nudged = words.index(word), x.clone()
@@ -91,9 +91,9 @@ def test_the_sum_of_its_embedding_makes_a_row_even_or_sharp():
     assert largest("short", x[1].sum()) < 0.5
 
 
-def with_rows(name):
-    """Return the source of a cell, preceded by a line that defines the sentence that it needs."""
-    return "words, x = life_is_short()\n" + chapter.source(name)
+def matrices():
+    """Return the cell of S1's matrices, after a line that defines the sentence that it needs."""
+    return "words, x = life_is_short()\n" + chapter.source("s1-matrices")
 
 
 def test_a_wider_matrix_can_hold_label_and_content():
@@ -180,7 +180,7 @@ def test_one_matrix_for_keys_and_values_is_enough_to_say_that_a_taste_is_there()
 def test_a_head_that_was_never_trained_can_have_a_sharp_map():
     """Section 3.12: so the sharpness of a map doesn't even show that the head was trained."""
     _, x = life_is_short()
-    names = chapter.run("s1-matrices", **{"s1-matrices": with_rows("s1-matrices")})
+    names = chapter.run("s1-matrices", **{"s1-matrices": matrices()})
     scores = x @ names["w_query"] @ (x @ names["w_key"]).T / math.sqrt(24)
     assert (softmax(scores).amax(dim=-1) > 0.99).sum() == 4
     assert "shows that a head was trained" not in chapter.source("watch-question")

@@ -41,7 +41,7 @@ class Read(NamedTuple):
         """The sentence vectors of the whole model."""
         return self.means(self.streams[-1])
 
-    def mean(self, n: int, of_queries: Tensor) -> Tensor:
+    def mean(self, of_queries: Tensor) -> Tensor:
         """The mean of a (B, 12, L) over the words, for each head."""
         words = self.words[:, None]
         return (of_queries * words).sum((0, 2)) / words.sum()

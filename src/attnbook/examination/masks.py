@@ -23,7 +23,7 @@ def random_keep(shape: tuple[int, int, int], form: str) -> Tensor:
     return keep.expand(shape).clone()
 
 
-def in_form(keep: Tensor, facts: Facts, n_heads: int = 1) -> Tensor:
+def in_form(keep: Tensor, facts: Facts, n_heads: int) -> Tensor:
     """Turn (B, Lq, Lk), True = may look, into the shape and the meaning that were said."""
     form = facts.form
     if form == "LL":

@@ -57,7 +57,7 @@ def readings(layer: nn.Module, facts: Facts) -> Iterator[Projections]:
             by_role.setdefault(matrix.role, []).append(matrix)
         if not 1 <= len(matrices) <= 5:
             continue
-        yield from by_name(layer, facts, by_role, len(matrices))
+        yield from by_name(layer, facts, by_role)
         if len(matrices) <= 2:
             yield from fused(layer, facts, matrices)
         if not all(by_role.get(role) for role in "qkv") and len(matrices) in (3, 4):
@@ -65,7 +65,7 @@ def readings(layer: nn.Module, facts: Facts) -> Iterator[Projections]:
 
 
 def by_name(
-    layer: nn.Module, facts: Facts, by_role: dict[str, list[Matrix]], n: int
+    layer: nn.Module, facts: Facts, by_role: dict[str, list[Matrix]]
 ) -> Iterator[Projections]:
     """Read matrices whose names tell their roles."""
     if not by_role.get("q"):

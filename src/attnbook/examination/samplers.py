@@ -76,11 +76,11 @@ def examine_top_k(exam: Exam) -> None:
     exam.report.add("top_k", sentence.format(k=K, n=counts[0], all=N_LOGITS))
 
 
-def nucleus(logits: Tensor, p: float) -> Tensor:
-    """Keep the fewest tokens whose probabilities reach p; set the other logits to −∞."""
+def nucleus(logits: Tensor) -> Tensor:
+    """Keep the fewest tokens whose probabilities reach TOP_P; set the other logits to −∞."""
     ordered, order = logits.sort(-1, descending=True)
     probabilities = ordered.softmax(-1)
-    over = probabilities.cumsum(-1) - probabilities >= p
+    over = probabilities.cumsum(-1) - probabilities >= TOP_P
     left_out = torch.zeros_like(over).scatter(-1, order, over)
     return logits.masked_fill(left_out, -torch.inf)
 
@@ -91,17 +91,15 @@ def examine_sampler(exam: Exam) -> None:
     exam.report.attempt(_("temperature with top-p"))
     logits = torch.randn(4, 12)
     result = probabilities_of(exam, logits)
-    right = nucleus(logits / TEMPERATURE, TOP_P).softmax(-1)
+    right = nucleus(logits / TEMPERATURE).softmax(-1)
     if same(result, right):
         return
     others = {
         _("Temperature comes after top-p, so p cuts other probabilities than those drawn from."): (
-            nucleus(logits, TOP_P) / TEMPERATURE
+            nucleus(logits) / TEMPERATURE
         ),
-        _("The temperature has no effect."): nucleus(logits, TOP_P),
-        _("The logits are multiplied by the temperature: divide."): (
-            nucleus(logits * TEMPERATURE, TOP_P)
-        ),
+        _("The temperature has no effect."): nucleus(logits),
+        _("The logits are multiplied by the temperature: divide."): nucleus(logits * TEMPERATURE),
         _("top-p has no effect."): logits / TEMPERATURE,
     }
     for sentence, other in others.items():

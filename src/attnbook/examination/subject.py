@@ -24,9 +24,8 @@ class Subject:
     first `n_rows` values are rows or ids; one more is a mask.
     """
 
-    def __init__(self, thing: Any, facts: Facts, n_rows: int, layout: str = "") -> None:
+    def __init__(self, thing: Any, facts: Facts, n_rows: int) -> None:
         self.thing, self.facts, self.n_rows = thing, facts, n_rows
-        self.layout = layout or facts.layout
         self.modules = modules_of(thing)
         self.dtype = torch.float32
         self.width: int | None = None  # of the result, where it is known
@@ -54,10 +53,10 @@ class Subject:
         Raises:  CannotCall, OutOfTime
         """
         values = tuple(self.cast(value) for value in values)
-        if self.layout == "LD":
+        if self.facts.layout == "LD":
             each = [self.answer([value[b] for value in values]) for b in range(len(values[0]))]
             return torch.stack(each)
-        if self.layout == "LBD":
+        if self.facts.layout == "LBD":
             turned = [value.transpose(0, 1) for value in values[: self.n_rows]]
             return self.answer([*turned, *values[self.n_rows :]]).transpose(0, 1)
         return self.answer(values)

@@ -89,7 +89,7 @@ def plot_patches(panels: Mapping[str, Tensor]) -> None:
     """
     grids = {name: numbers(name, x) for name, x in panels.items()}
     for name, x in grids.items():
-        check_range(name, x, 0, 1)
+        check_range(name, x, 0)
     width = min(1.7, WIDE / len(panels))
     with canvas(width * len(panels), width + 0.35) as figure:
         for axes, (name, x) in zip(side_by_side(figure, len(grids)), grids.items(), strict=True):

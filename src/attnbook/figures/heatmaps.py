@@ -71,7 +71,7 @@ def plot_maps(
     grids = {}
     for title, x in maps.items():
         grids[title] = numbers(title or "weights", x, len(queries), len(keys))
-        check_range(title or "weights", grids[title], 0, 1)
+        check_range(title or "weights", grids[title], 0)
     cell, across, width, height = fit(queries, keys, len(maps))
     narrow = cell < ROOMY
     form = written(cell)
@@ -128,7 +128,7 @@ def plot_positions(encoding: Tensor) -> None:
     Raises:  ValueError if a number is not between −1 and 1
     """
     x = numbers("encoding", encoding, digits=1)
-    check_range("encoding", x, -1, 1)
+    check_range("encoding", x, -1)
     n_rows, n_columns = x.shape
     wide, high = min(0.5, (WIDE - 1.6) / n_columns), min(0.5, 4.6 / n_rows)  # a cell, in inches
     with canvas(max(4.4, 1.6 + wide * n_columns), 0.8 + high * n_rows) as figure:
@@ -241,11 +241,11 @@ def written(cell: float) -> Callable[[float], str] | None:
     return partial(short, digits=2 if cell >= NARROW else 1) if cell >= TIGHT else None
 
 
-def check_range(name: str, x: Tensor, low: int, high: int) -> None:
+def check_range(name: str, x: Tensor, low: int) -> None:
     """Raise ValueError if a number is outside the range of the colors."""
-    if not low <= x.min() <= x.max() <= high:
+    if not low <= x.min() <= x.max() <= 1:
         limits = f"{x.min():.4g} and {x.max():.4g}"
-        raise ValueError(f"{name} lies between {limits}: it must be between {low} and {high}")
+        raise ValueError(f"{name} lies between {limits}: it must be between {low} and 1")
 
 
 def _stacked(label: str) -> str:

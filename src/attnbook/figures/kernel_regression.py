@@ -34,7 +34,7 @@ def plot_kernel_regression(
     v, clean = numbers("values", values, len(k)), numbers("truth", truth, len(q))
     grids = {title: numbers(title, x, len(q), len(k)) for title, x in maps.items()}
     for title, x in grids.items():
-        check_range(title, x, 0, 1)
+        check_range(title, x, 0)
     limits = min(k[0], q[0]).item(), max(k[-1], q[-1]).item()
     across, down = _edges(k, *limits), _edges(q, *limits)
     with canvas(WIDE, 4.8) as figure:
