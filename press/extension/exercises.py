@@ -22,9 +22,9 @@ from torch import Generator
 
 from attnbook.exercises.cards import feedback
 from attnbook.exercises.catalog import UsageError, find
-from attnbook.exercises.checker import choice
+from attnbook.exercises.checker import choice, guard
 from attnbook.exercises.checker.diagnose import diagnose
-from attnbook.exercises.checker.trial import Trial, run_trials, solve_cases
+from attnbook.exercises.checker.trial import SolvedCase, Trial, is_right, solve_cases
 from attnbook.exercises.exercise import Exercise
 from attnbook.language import _
 
@@ -184,18 +184,33 @@ def message_for(question: str, answer: Answer, exercise: Exercise) -> str:
 
     `answer` takes the sizes, if the exercise has any, and returns the answer.
     """
-
-    solved = solve_cases(exercise, seed=0)
-    asked = [one for one in solved if one.case.arguments[0] == question]
-    trials = run_trials(exercise, lambda _, *sizes: answer(*sizes), asked)
+    asked = [one for one in solved(exercise.id) if one.case.arguments[0] == question]
+    trials = trusted_trials(exercise, lambda _, *sizes: answer(*sizes), asked)
     return choice.question_messages(exercise, [*trials, *right_trials(exercise.id)])[question]
+
+
+@functools.cache
+def solved(id: str) -> list[SolvedCase]:
+    """Return the cases of an exercise, solved."""
+    return solve_cases(find(id), seed=0)
 
 
 @functools.cache
 def right_trials(id: str) -> list[Trial]:
     """Return the trials of an exercise's reference, which answers the other questions."""
     exercise = find(id)
-    return run_trials(exercise, exercise.reference, solve_cases(exercise, seed=0))
+    return trusted_trials(exercise, exercise.reference, solved(id))
+
+
+def trusted_trials(
+    exercise: Exercise, function: Callable[..., Any], cases: list[SolvedCase]
+) -> list[Trial]:
+    """Run one of the exercise's own functions, which needs no limits, on each case."""
+    trials = []
+    for case, wanted, _gradients in cases:
+        outcome = guard.call_trusted(function, case.arguments)
+        trials.append(Trial(case, wanted, outcome, is_right(exercise, case, outcome, wanted)))
+    return trials
 
 
 def format_answer(answer: Any) -> str:
