@@ -2,6 +2,9 @@
 # Most targets first create the environment in .venv if it is missing or out of date; see
 # tools/bootstrap.py.
 
+# Without compiled files, each of the many processes that tests start compiles our code again.
+unexport PYTHONDONTWRITEBYTECODE
+
 PYTHON ?= python3
 PORT ?= 8000
 BIN := .venv/bin
