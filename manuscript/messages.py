@@ -28,6 +28,7 @@ from manuscript.chapters import pages, read_contents
 from manuscript.comments import remarks
 from manuscript.common import ROOT
 from manuscript.labels import SVG, figures, labels
+from manuscript.normal_form import NOT_INSTALLED
 
 if TYPE_CHECKING:
     from attnbook.exercises.exercise import Exercise
@@ -159,15 +160,22 @@ def code_cells(notebook: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
 
 
 def comment_messages() -> Catalog:
-    """Return the comments and docstrings of the notebooks' cells, with the cells they are in."""
+    """Return the comments and docstrings in and below cells, with the cells they are in."""
     catalog = Catalog(charset="utf-8", fuzzy=False)
     for path in pages():
         if path.suffix == ".ipynb":
             for cell in code_cells(nbformat.read(path, as_version=4)):
-                for start, end in remarks(cell.source):
-                    where = (f"{path.name}#{cell.id}", 0)
-                    catalog.add(cell.source[start:end], locations=[where])
+                where = (f"{path.name}#{cell.id}", 0)
+                for code in (cell.source, *(data["text/plain"] for data in shown_source(cell))):
+                    for start, end in remarks(code):
+                        catalog.add(code[start:end], locations=[where])
     return catalog
+
+
+def shown_source(cell: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
+    """Return what `show_source` displayed below a cell: code of the library, in two formats."""
+    shown = [output.get("data", {}) for output in cell.get("outputs", [])]
+    return [data for data in shown if "text/markdown" in data]
 
 
 def library_messages() -> Catalog:
@@ -184,6 +192,7 @@ def library_messages() -> Catalog:
             catalog.add(message, locations=[(f"{folder}/{file}", 0)])
     for word in (*markers.OPENING, markers.PREDICT, markers.SECOND_READING):
         catalog.add(word, locations=[("manuscript/markers.py", 0)])
+    catalog.add(NOT_INSTALLED, locations=[("manuscript/normal_form.py", 0)])
     for part in read_contents(ROOT)["parts"]:
         catalog.add(part["caption"], locations=[("_toc.yml", 0)])
     config = yaml.safe_load((ROOT / "_config.yml").read_text("utf-8"))
@@ -208,7 +217,7 @@ def name_messages() -> Iterator[tuple[str, str]]:
                 for output in cell.outputs:
                     figure = FIGURE.search(output.get("data", {}).get("text/html", ""))
                     for name in names(json.loads(html.unescape(figure[1]))) if figure else ():
-                        yield f"book/{path.name}#{cell.id}", name
+                        yield f"book/{path.name}#{cell.id}", as_message(name)
 
 
 def names(data: Any, key: str = "") -> Iterator[str]:

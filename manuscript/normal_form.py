@@ -50,6 +50,7 @@ if importlib.util.find_spec("attnbook") is None:
     if subprocess.run(pip, capture_output=True).returncode:
         raise UsageError(f"pip could not install {SOURCE!r}: see 'How to use this book'")"""
 INSTALL_ID = "install"
+NOT_INSTALLED = INSTALL.split('f"')[1].removesuffix('")')  # its message, for translators
 
 KEPT_METADATA = ("mystnb",)  # what an author may set for a notebook
 KEPT_CELL_METADATA = ("minutes", "mystnb", "part", "tags")  # and for a cell

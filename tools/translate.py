@@ -3,10 +3,11 @@
     make messages                     after a change to English sentences: update all catalogs
     make book LANGUAGE=zh_CN          write the translated book into _build/zh_CN, and build it
 
-translations/zh_CN has a catalog for each page, comments.po for the comments in the chapters' code,
-and attnbook.po for the library, the exercises and the words around the pages. A message whose
-English has changed is marked as fuzzy, and stays in English in the book until somebody has reviewed
-it. Outputs stay in English; outputs.txt explains the words in some of them, in a line below.
+translations/zh_CN has a catalog for each page, comments.po for the comments in the chapters' code
+and in the code that they show, and attnbook.po for the library, the exercises and the words around
+the pages. A message whose English has changed is marked as fuzzy, and stays in English in the book
+until somebody has reviewed it. Other outputs stay in English; outputs.txt explains the words in
+some of them, in a line below.
 """
 
 import argparse
@@ -41,8 +42,9 @@ from manuscript.messages import (
     lines_of,
     page_messages,
     read_page,
+    shown_source,
 )
-from manuscript.normal_form import describe_pictures, text_of, write_minutes
+from manuscript.normal_form import NOT_INSTALLED, describe_pictures, text_of, write_minutes
 from setup import compile_catalogs
 
 
@@ -145,8 +147,16 @@ def translated(path: Path, catalog: Catalog, comments: Catalog) -> tuple[str, di
         return DOWNLOAD.sub(rf"\g<0>{ENDING}", page["text"]), headings
     for _cell, data in labels.figures(page):
         data[labels.SVG] = labels.translated(data[labels.SVG])
+
+    def with_comments(code: str) -> str:
+        return translated_code(code, lambda text: translation(text, comments))
+
     for cell in code_cells(page):
-        cell.source = translated_code(cell.source, lambda text: translation(text, comments))
+        cell.source = with_comments(cell.source).replace(NOT_INSTALLED, in_edition(NOT_INSTALLED))
+        for data in shown_source(cell):
+            code = with_comments(data["text/plain"])
+            data["text/markdown"] = data["text/markdown"].replace(data["text/plain"], code)
+            data["text/plain"] = code
         for output in cell.get("outputs", []):
             if "<attn-" in (shown := output.get("data", {}).get("text/html", "")):
                 output.data["text/html"] = translated_figure(shown)

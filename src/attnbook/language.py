@@ -35,15 +35,6 @@ def ngettext(one: str, many: str, n: int) -> str:
     return catalog().ngettext(one, many, n)
 
 
-def named(data: Any, key: str = "") -> Any:
-    """Return the data of an interactive figure with its names in the reader's language."""
-    if isinstance(data, dict):
-        return {key: named(value, key) for key, value in data.items()}
-    if isinstance(data, list):
-        return [named(value, key) for value in data]
-    return _(data) if key in NAMES and isinstance(data, str) else data
-
-
 def as_message(label: str) -> str:
     """Return the message of a figure's label: "head {}" for "head 0" and for "head 1"."""
     return NUMBER.sub("{}", label.strip(" "))
@@ -54,7 +45,17 @@ def in_language(label: str) -> str:
     message = as_message(label)
     if not message or (found := _(message)) == message:
         return label
-    return label.replace(label.strip(" "), found.format(*NUMBER.findall(label)))
+    numbers = iter(NUMBER.findall(label))
+    return label.replace(label.strip(" "), re.sub(r"\{\}", lambda _: next(numbers), found))
+
+
+def named(data: Any, key: str = "") -> Any:
+    """Return the data of an interactive figure with its names in the reader's language."""
+    if isinstance(data, dict):
+        return {key: named(value, key) for key, value in data.items()}
+    if isinstance(data, list):
+        return [named(value, key) for value in data]
+    return in_language(data) if key in NAMES and isinstance(data, str) else data
 
 
 def catalog() -> gettext.NullTranslations:

@@ -23,6 +23,7 @@ from manuscript.messages import (
     code_cells,
     library_messages,
     names,
+    shown_source,
 )
 from manuscript.normal_form import read as read_notebook
 from tools import check_translation, translate
@@ -70,9 +71,24 @@ NOTEBOOKS = [path for path in pages() if path.suffix == ".ipynb"]
 def test_only_comments_and_docstrings_of_code_are_translated(path: Path) -> None:
     comments = translate.read(FOLDER / "comments.po")
     for cell in code_cells(read_notebook(path)):
-        chinese = translated_code(cell.source, lambda text: translate.translation(text, comments))
-        assert code_of(chinese) == code_of(cell.source), cell.id
-        assert columns(chinese) == columns(cell.source), cell.id
+        for code in (cell.source, *(data["text/plain"] for data in shown_source(cell))):
+            chinese = translated_code(code, lambda text: translate.translation(text, comments))
+            assert code_of(chinese) == code_of(code), cell.id
+            assert columns(chinese) == columns(code), cell.id
+
+
+def test_the_docstring_of_a_shown_source_is_translated_in_both_formats() -> None:
+    (path,) = [page for page in NOTEBOOKS if page.stem == "12_language_model"]
+    before = "Let the rows attend to earlier ones, then transform each row separately."
+    comments = Catalog()
+    comments.add(before, "各行先关注前面的行。")
+    after, _headings = translate.translated(path, Catalog(), comments)
+    assert before in path.read_text("utf-8")
+    assert before not in after
+    cells = nbformat.reads(after, as_version=4).cells
+    (shown,) = shown_source(next(cell for cell in cells if cell.id == "model-block"))
+    assert '"""各行先关注前面的行。"""' in shown["text/plain"]
+    assert shown["text/markdown"] == f"```python\n{shown['text/plain']}\n```"
 
 
 def code_of(source: str) -> list[tuple[str, tuple[int, int]]]:
@@ -96,7 +112,7 @@ def test_an_interactive_figure_is_whole_in_one_language(monkeypatch: pytest.Monk
     monkeypatch.setenv("ATTNBOOK_LANGUAGE", "zh_CN")
     data = {
         "titles": ["Right and wrong"],
-        "masks": [{"name": "causal", "rows": ["100"]}],
+        "masks": [{"name": "causal", "rows": ["100"]}, {"name": "head 12"}],
         "labels": ["is"],
         "model": "causal",
         "words": {"key": "weights"},
@@ -107,13 +123,13 @@ def test_an_interactive_figure_is_whole_in_one_language(monkeypatch: pytest.Monk
     (packed,) = re.findall('data="([^"]*)"', shown)
     assert json.loads(html.unescape(packed)) == {
         "titles": ["对与错"],
-        "masks": [{"name": "因果", "rows": ["100"]}],
+        "masks": [{"name": "因果", "rows": ["100"]}, {"name": "头 12"}],
         "labels": ["is"],
         "model": "causal",
         "words": {"key": "权重"},
     }
     assert "<td>因果</td>" in shown
-    assert [*names(data)] == ["Right and wrong", "causal"]
+    assert [*names(data)] == ["Right and wrong", "causal", "head 12"]
 
 
 def test_the_words_of_an_output_are_explained_below_it_and_its_caption(tmp_path: Path) -> None:
