@@ -166,16 +166,20 @@
 
     /**
      * Let the reader pick one of the words that the model knows, grouped by kind. The kind of the
-     * pressed word comes first. An option begins with its meaning, because a reader may type it.
+     * pressed word comes first. An option begins with what a reader may type: its meaning, or in the
+     * Chinese edition the word, whose neighbors sound like it.
      */
     picker(name, picked) {
-      const { chip, source } = this.figure;
+      const { chip, readsChinese, source, words } = this.figure;
       const all = this.model.chinese.filter(([, pinyin]) => pinyin); // no special tokens
       const own = all.find(([word]) => word === source[chip])?.[3];
-      const kinds = new Map(own ? [[own, make("optgroup", { label: own })]] : []);
-      for (const [word, pinyin, meaning, kind] of all.toSorted((a, b) => a[2].localeCompare(b[2]))) {
-        if (!kinds.has(kind)) kinds.set(kind, make("optgroup", { label: kind }));
-        kinds.get(kind).append(make("option", { value: word }, `${meaning} ${word} ${pinyin}`.trim()));
+      const group = (kind) => make("optgroup", { label: words.kinds[kind] });
+      const kinds = new Map(own ? [[own, group(own)]] : []);
+      const by = readsChinese ? 1 : 2;
+      for (const [word, pinyin, meaning, kind] of all.toSorted((a, b) => a[by].localeCompare(b[by]))) {
+        if (!kinds.has(kind)) kinds.set(kind, group(kind));
+        const parts = readsChinese ? [word, pinyin, meaning] : [meaning, word, pinyin];
+        kinds.get(kind).append(make("option", { value: word }, parts.join(" ").trim()));
       }
       return make("select", { "aria-label": name, "data-key": name,
         onchange: (event) => picked(event.target.value) },

@@ -14,7 +14,7 @@ from fontTools.ttLib import TTFont
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from attnbook import language
-from manuscript import labels
+from manuscript import labels, messages
 from manuscript.chapters import pages
 from manuscript.comments import remarks, translated_code
 from manuscript.common import ROOT
@@ -130,6 +130,23 @@ def test_an_interactive_figure_is_whole_in_one_language(monkeypatch: pytest.Monk
     }
     assert "<td>因果</td>" in shown
     assert [*names(data)] == ["Right and wrong", "causal", "head 12"]
+
+
+def test_no_sentence_of_an_interactive_figure_stays_in_english(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("ATTNBOOK_LANGUAGE", "zh_CN")
+    stored = [
+        figure[0]
+        for path in NOTEBOOKS
+        for cell in code_cells(nbformat.read(path, as_version=4))
+        for output in cell.outputs
+        if (figure := messages.FIGURE.search(output.get("data", {}).get("text/html", "")))
+    ]
+    assert len(stored) > 20
+    for figure in stored:
+        data = html.unescape(translate.translated_figure(figure))
+        assert not re.findall(r'"[A-Z][a-z]+ [^"]*\."', data)
 
 
 def test_the_words_of_an_output_are_explained_below_it_and_its_caption(tmp_path: Path) -> None:

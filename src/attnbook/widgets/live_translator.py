@@ -55,9 +55,7 @@ def explore_translator(
         "start": {
             "source": [[word, *_entry(word)] for word in pair.chinese],
             "right": " ".join(pair.english),
-            "said": _words()["sure"].format(
-                word=least.best[0], chance=f"{least.probabilities[0]:.2f}"
-            ),
+            "least": {"word": least.best[0], "chance": f"{least.probabilities[0]:.2f}"},
             "index": start,
             "steps": [
                 [
@@ -70,7 +68,8 @@ def explore_translator(
             ],
         },
         "examples": [
-            [name, " ".join(one.chinese), " ".join(one.english)] for name, one in sentences.items()
+            {"name": name, "chinese": " ".join(one.chinese), "english": " ".join(one.english)}
+            for name, one in sentences.items()
         ],
         "heads": steps[0].weights.size(0) // len(model.decoder.layers),
         "longest": LONGEST,
@@ -122,6 +121,7 @@ def _words() -> dict[str, Any]:
             "Then press an English word: where do the heads attend?"
         ),
         "examples": _("sentence"),
+        "example": _("{name}: {sentence}"),
         "own": _("your own sentence"),
         "type": _("or type Chinese"),
         "translate": _("Translate"),
@@ -129,6 +129,19 @@ def _words() -> dict[str, Any]:
         "unknown": _("unknown"),
         "covered": _("covered"),
         "replace": _("replace with …"),
+        "kinds": {
+            "people": _("people"),
+            "animals": _("animals"),
+            "food and drink": _("food and drink"),
+            "things": _("things"),
+            "pronouns": _("pronouns"),
+            "verbs": _("verbs"),
+            "adjectives": _("adjectives"),
+            "places": _("places"),
+            "times": _("times and days"),
+            "measure words": _("measure words"),
+            "others": _("others"),
+        },
         "insert": _("insert after …"),
         "cover": _("cover"),
         "uncover": _("uncover"),

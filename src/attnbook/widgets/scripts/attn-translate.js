@@ -65,6 +65,11 @@
         thead th { min-width: 1.62rem; font-size: 0.75rem; padding: 0; } table button { padding: 0 0.2rem; }
         table { font-size: 0.7rem; } }`;
 
+    /** Whether the page is in Chinese: then lists show Chinese first. */
+    get readsChinese() {
+      return document.documentElement.lang.startsWith("zh");
+    }
+
     build() {
       const { start, examples } = this.data;
       const { words } = this;
@@ -76,9 +81,10 @@
       this.field = make("input", { lang: "zh", "aria-label": words.type, autocomplete: "off",
         spellcheck: false, onfocus: () => this.change(() => {}) });
       this.sentences = make("select", { "aria-label": words.examples, onchange: () => {
-        const [, chinese, english] = examples[this.sentences.selectedIndex];
+        const { chinese, english } = examples[this.sentences.selectedIndex];
         this.change((bench) => bench.read(chinese.split(" "), english));
-      } }, ...examples.map(([name, , english]) => make("option", {}, `${name}: ${english}`)),
+      } }, ...examples.map(({ name, chinese, english }) => make("option", {},
+        fill(words.example, { name, sentence: this.readsChinese ? chinese : english }))),
       make("option", { hidden: "" }, words.own));
       const form = make("form", { onsubmit: (event) => {
         event.preventDefault();
@@ -214,7 +220,7 @@
             make("span", { class: "number" }, number(chance, 3)));
           return button;
         }));
-      this.say(this.bench?.remarks(step) ?? this.data.start.said);
+      this.say(this.bench?.remarks(step) ?? fill(words.sure, this.data.start.least));
     }
   });
 })();
