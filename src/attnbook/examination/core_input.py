@@ -53,10 +53,9 @@ class Core:
         return run_head(head, q, k, v, keep[:, None] if self.n_heads else keep)
 
 
-def draw_core(exam: Exam, n_heads: int, *, square: bool, batch: int = BATCH) -> Core:
-    """Draw arguments. With `square`, there are as many keys as queries."""
+def draw_core(exam: Exam, n_heads: int, *, n_keys: int = N_KEYS, batch: int = BATCH) -> Core:
+    """Draw arguments."""
     facts = exam.facts
-    n_keys = N_QUERIES if square else N_KEYS
     n_kv = facts.groups or n_heads
     q = torch.randn(*(batch, n_heads)[: 1 + bool(n_heads)], N_QUERIES, WIDTH)
     k, v = (torch.randn(*(batch, n_kv)[: 1 + bool(n_heads)], n_keys, WIDTH) for _kv in "kv")

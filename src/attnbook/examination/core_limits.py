@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from attnbook.examination.calling import CannotCall
-from attnbook.examination.core_input import Core, declared_head, draw_core
+from attnbook.examination.core_input import N_QUERIES, Core, declared_head, draw_core
 from attnbook.examination.crashes import brief
 from attnbook.examination.exam import Exam
 from attnbook.examination.masks import in_form
@@ -105,7 +105,7 @@ def check_half(core: Core) -> None:
 def name_batch_as_heads(exam: Exam, n_heads: int, error: str) -> bool:
     """With as many sentences as heads, a mask (B, Lq, Lk) may land on the heads."""
     exam.report.attempt(_("as many sentences as heads"))
-    core = draw_core(exam, n_heads, square=True, batch=n_heads)
+    core = draw_core(exam, n_heads, n_keys=N_QUERIES, batch=n_heads)
     try:
         output = exam.subject(*core.arguments())
     except (CannotCall, RuntimeError):

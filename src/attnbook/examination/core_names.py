@@ -3,7 +3,9 @@
 import torch
 from torch import Tensor
 
+from attnbook.examination.calling import CannotCall
 from attnbook.examination.core_input import Core, declared_head
+from attnbook.examination.inner import check_inner_scales, check_inner_softmax
 from attnbook.examination.reference import (
     evidence,
     largest,
@@ -20,7 +22,8 @@ def name_core(core: Core, output: Tensor) -> bool:
     """Return whether the numbers are wrong, and report why.
 
     First come the known mistakes in the three lines, then those in the order of key heads and in
-    the causal mask, then other scales.
+    the causal mask, then other scales. Numbers with several mistakes are those of none, so the
+    softmax and the scale are then looked at while the code runs.
     """
     exam = core.exam
     same = exam.subject.same
@@ -34,11 +37,31 @@ def name_core(core: Core, output: Tensor) -> bool:
             return True
     if name_groups(core, output) or name_causal(core, output) or name_scale(core, output):
         return True
+    if check_inner_softmax(exam, lambda: exam.subject(*core.arguments())):
+        check_inner_scales(exam, lambda: exam.subject(*core.arguments()))
+        return True
     sentence = _(
         "The numbers are not those of softmax(q kᵀ / √d_k) v, and no known mistake gives them."
     )
     exam.report.add("numbers", sentence)
     return True
+
+
+def name_untransposed(core: Core) -> bool:
+    """Keys that are not transposed raise an error, unless there are as many as a row has numbers.
+
+    The core has that many keys.
+    """
+    try:
+        output = core.exam.subject(*core.arguments())
+    except CannotCall:
+        return False
+    for fault, sentence, head in variants(has_mask=False):
+        other = core.expected(head) if fault == "transposed" else None
+        if other is not None and core.exam.subject.same(output, other):
+            core.exam.report.add(fault, sentence)
+            return True
+    return False
 
 
 def name_groups(core: Core, output: Tensor) -> bool:

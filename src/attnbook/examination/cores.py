@@ -3,14 +3,14 @@
 from dataclasses import replace
 
 from attnbook.examination.calling import CannotCall
-from attnbook.examination.core_input import WIDTH, Core, draw_core
+from attnbook.examination.core_input import N_KEYS, N_QUERIES, WIDTH, Core, draw_core
 from attnbook.examination.core_limits import (
     check_empty_row,
     check_half,
     check_large_scores,
     name_batch_as_heads,
 )
-from attnbook.examination.core_names import name_core
+from attnbook.examination.core_names import name_core, name_untransposed
 from attnbook.examination.exam import Exam
 from attnbook.examination.report import Report
 from attnbook.language import _
@@ -48,17 +48,21 @@ def examine_with(exam: Exam, n_heads: int) -> None:
     """Examine a core with this number of heads."""
     facts, subject = exam.facts, exam.subject
     square = facts.square or facts.window is not None
-    core, unequal = draw_core(exam, n_heads, square=square), ""
+    core, unequal = draw_core(exam, n_heads, n_keys=N_QUERIES if square else N_KEYS), ""
+    shape = "(B, H, L, D)" if n_heads else "(B, L, D)"
+    seen = _("I see attention of q, k, v {shape}.").format(shape=shape)
     try:
         subject(*core.arguments())
     except CannotCall as error:
         if facts.form == "BLL" and n_heads and name_batch_as_heads(exam, n_heads, str(error)):
             return
+        if name_untransposed(draw_core(exam, n_heads, n_keys=WIDTH)):
+            exam.report.note(seen)
+            return
         if square:
             raise
-        core, unequal = draw_core(exam, n_heads, square=True), str(error)
-    shape = "(B, H, L, D)" if n_heads else "(B, L, D)"
-    exam.report.note(_("I see attention of q, k, v {shape}.").format(shape=shape))
+        core, unequal = draw_core(exam, n_heads, n_keys=N_QUERIES), str(error)
+    exam.report.note(seen)
     subject.use_float64(*core.arguments())
     check_core(core)
     if unequal:

@@ -107,7 +107,9 @@ def find_widths(exam: Exam, crossed: bool) -> tuple[int, int]:
                 continue
         if output.size(-1) == d_model or is_narrow(exam, d_model):
             return d_model, d_context
-    message = _("Rows of {width} numbers do not fit: {problem}. For another width, pass d_model=.")
+    message = _(
+        "with rows of {width} numbers, {problem}. If the rows have another width, pass d_model=."
+    )
     raise CannotCall(message.format(width=tried, problem=problem))
 
 

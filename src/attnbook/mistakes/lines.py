@@ -91,6 +91,7 @@ SCORE_MISTAKES = (
         lambda q, k: q @ k / math.sqrt(q.size(-1)),
         "A matrix product pairs the rows of the first matrix with the columns of the second. The "
         "keys are rows: transpose them.",
+        "transposed",
     ),
     WrongLine(
         "scores",

@@ -66,6 +66,16 @@ def _():
     return lambda q, k, v: (dots(q, k) / math.sqrt(q.size(-1))).softmax(-1) @ k
 
 
+@faulty("keys that are not transposed", "transposed", **PLAIN)
+def _():
+    return lambda q, k, v: (q @ k / math.sqrt(q.size(-1))).softmax(-1) @ v
+
+
+@faulty("softmax over the queries, and no scale", "softmax_axis", **PLAIN)
+def _():
+    return lambda q, k, v: dots(q, k).softmax(-2) @ v
+
+
 @faulty("transposed weights", "transposed", **PLAIN, square=True)
 def _():
     return lambda q, k, v: (dots(q, k) / math.sqrt(q.size(-1))).softmax(-1).mT @ v
