@@ -11,7 +11,6 @@ in with a password, and the system limits no memory here, so this does not test 
 settings.
 """
 
-import argparse
 import asyncio
 import contextlib
 import json
@@ -42,6 +41,7 @@ from manuscript.readers_copy import for_readers
 CHAPTER, EXERCISE = "03_single_head.ipynb", "03.scores"
 PACKAGES = ("jupyterhub==6.1.1", "nbgitpuller==1.3.0", "jupyterlab==4.6.6")
 PROXY = "configurable-http-proxy@5"
+READERS = 10
 PORT = 8765
 PATIENCE = 900  # seconds, because ten servers start at once
 SETTINGS = """\
@@ -77,13 +77,9 @@ class Result(NamedTuple):
     errors: list[str]
 
 
-def main(arguments: list[str] | None = None) -> int:
+def main() -> int:
     """Start a hub, let the readers work, end it, and print the figures and the report."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--readers", type=int, default=10)
-    parser.add_argument("--folder", type=Path, default=ROOT / "_build" / "classroom")
-    options = parser.parse_args(arguments)
-    folder = options.folder.resolve()
+    folder = ROOT / "_build" / "classroom"
     for name in ("homes", "hub", "handed-in", "launch"):
         shutil.rmtree(folder / name, ignore_errors=True)
         (folder / name).mkdir(parents=True)
@@ -91,7 +87,7 @@ def main(arguments: list[str] | None = None) -> int:
     make_repository(folder / "launch")
     token = uuid.uuid4().hex
     with running(folder, token):
-        results = asyncio.run(lesson(folder, token, options.readers))
+        results = asyncio.run(lesson(folder, token))
     print_figures(results)
     print(report(folder))
     return int(any(result.errors for result in results))
@@ -167,12 +163,12 @@ def write_settings(folder: Path, token: str) -> Path:
 # --- the lesson -----------------------------------------------------------------------------------
 
 
-async def lesson(folder: Path, token: str, n: int) -> list[Result]:
+async def lesson(folder: Path, token: str) -> list[Result]:
     """Wait for the hub, then let all readers work at once."""
-    AsyncHTTPClient.configure(None, max_clients=4 * n)
+    AsyncHTTPClient.configure(None, max_clients=4 * READERS)
     hub = Hub(token)
     await hub.wait_for("/hub/api/", lambda answer: "version" in answer)
-    names = [f"reader{i:02}" for i in range(1, n + 1)]
+    names = [f"reader{i:02}" for i in range(1, READERS + 1)]
     return list(await asyncio.gather(*(work(folder, hub, name) for name in names)))
 
 
