@@ -8,36 +8,14 @@ from PIL import Image
 from playwright.sync_api import Browser, BrowserContext, expect
 
 from manuscript.chapters import Chapter, chapters
-from tests.support.pages import CHAPTERS, FOLDER, SHOW_ALL, window
+from tests.support.pages import FOLDER, SHOW_ALL, window
 
 pytestmark = pytest.mark.usefixtures("book")
 
 LAPTOP = {"width": 1280, "height": 900}
-# How far the middle of each formula, and of each picture narrower than the text, is from the text's
-OFF_AXIS = """() => {
-    const middle = ({left, right}) => (left + right) / 2;
-    const box = element => element.getBoundingClientRect();
-    const text = box([...document.querySelectorAll("article section > p")].sort(
-        (a, b) => b.clientWidth - a.clientWidth)[0]);
-    return [...document.querySelectorAll("article section > :is(div.math), .picture > *")]
-        .map(e => e.querySelector(".katex") ?? e)
-        .filter(e => e.checkVisibility() && !e.closest("details, .admonition"))
-        .filter(e => box(e).width < text.width)
-        .map(e => Math.abs(middle(box(e)) - middle(text))); }"""
 FIRST_SEEN = """() => Math.min(...[...document.querySelectorAll("article *")]
     .filter(e => e.matches(".picture, div.math") || /^attn-(?!choice)/.test(e.localName))
     .filter(e => e.checkVisibility()).map(e => e.getBoundingClientRect().top + scrollY))"""
-
-
-@pytest.mark.parametrize("address", CHAPTERS)
-def test_formulas_and_pictures_are_in_the_middle_of_the_text(
-    screens: dict[str, BrowserContext], address: str
-) -> None:
-    page = screens["light"].new_page()
-    page.goto(FOLDER + address)
-    page.evaluate(SHOW_ALL)
-    assert max(page.evaluate(OFF_AXIS), default=0) < 2
-    page.close()
 
 
 def test_everything_grows_on_a_large_screen(browser: Browser) -> None:

@@ -5,16 +5,10 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page
 
-from tests.support.pages import CHAPTERS, FOLDER, PHONE, SHOW_ALL, window
+from tests.support.pages import FOLDER, PHONE, SHOW_ALL, window
 
 pytestmark = pytest.mark.usefixtures("book")
 
-# Code, or an output that is no table of columns, which has to be scrolled sideways
-CUT = r"""[...document.querySelectorAll('article .highlight pre')]
-    .filter(pre => pre.scrollWidth > pre.clientWidth + 1)
-    .filter(pre => !pre.closest('.cell_output')
-        || !/\S {2,}\S|\[\[|^ *[│|]/m.test(pre.textContent))
-    .map(pre => pre.textContent.slice(0, 80))"""
 # From the end of each question's text to its buttons, in pixels
 DISTANCES = """[...document.querySelectorAll('attn-choice')].flatMap(one =>
     [...one.shadowRoot.querySelectorAll('fieldset')].map(question => {
@@ -37,13 +31,6 @@ def opened(phone: BrowserContext, address: str) -> Page:
     page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true })")
     page.evaluate(SHOW_ALL)
     return page
-
-
-@pytest.mark.parametrize("address", CHAPTERS)
-def test_no_code_is_cut(phone: BrowserContext, address: str) -> None:
-    page = opened(phone, address)
-    assert page.evaluate(CUT) == []
-    page.close()
 
 
 def test_wrapped_code_is_copied_as_it_was_written(phone: BrowserContext) -> None:

@@ -102,16 +102,31 @@ ON_EVERY_SCREEN = {
         const {outlineStyle, outlineWidth} = getComputedStyle(e);
         return outlineStyle !== 'solid' || outlineWidth !== '3px'; }).map(e => e.outerHTML)""",
 }
-# the Rosetta table of eight columns may be wider
-ON_A_DESK = {
-    "code, outputs and tables that are cut": """(() => {
+# Lists what a script finds while everything that is folded is open
+UNFOLDED = """(() => {{
         const folds = [...document.querySelectorAll('details:not([open])')];
         for (const fold of folds) fold.open = true;
-        const cut = [...document.querySelectorAll(
-                'article pre, .pst-scrollable-table-container:not(:has(th:nth-child(7)))')]
-            .filter(e => e.scrollWidth > e.clientWidth + 8).map(e => e.innerText.slice(0, 100));
+        const found = {found};
         for (const fold of folds) fold.open = false;
-        return cut; })()""",
+        return found; }})()"""
+# the Rosetta table of eight columns may be wider
+ON_A_DESK = {
+    "code, outputs and tables that are cut": UNFOLDED.format(
+        found="""[...document.querySelectorAll(
+                'article pre, .pst-scrollable-table-container:not(:has(th:nth-child(7)))')]
+            .filter(e => e.scrollWidth > e.clientWidth + 8).map(e => e.innerText.slice(0, 100))"""
+    ),
+    "formulas, and pictures narrower than the text, beside its middle": """(() => {
+        const middle = ({left, right}) => (left + right) / 2;
+        const box = element => element.getBoundingClientRect();
+        const [widest] = [...document.querySelectorAll("article section > p")].sort(
+            (a, b) => b.clientWidth - a.clientWidth);
+        return [...document.querySelectorAll("article section > :is(div.math), .picture > *")]
+            .map(e => e.querySelector(".katex") ?? e)
+            .filter(e => e.checkVisibility() && !e.closest("details, .admonition"))
+            .filter(e => box(e).width < box(widest).width)
+            .filter(e => Math.abs(middle(box(e)) - middle(box(widest))) >= 2)
+            .map(e => e.outerHTML.slice(0, 150)); })()""",
 }
 ON_A_PHONE = {
     "tables that are cut": """[...document.querySelectorAll(
@@ -136,6 +151,14 @@ ON_A_PHONE = {
         .filter(e => e.scrollWidth > e.clientWidth + 1 && e.clientWidth > 0)
         .filter(e => /auto|scroll/.test(getComputedStyle(e).overflowX) && e.tabIndex < 0)
         .filter(e => !e.querySelector('[tabindex="0"]')).map(e => e.outerHTML.slice(0, 150))""",
+    # except an output that is a table of columns, which has to be scrolled sideways
+    "code that is cut": UNFOLDED.format(
+        found=r"""[...document.querySelectorAll('article .highlight pre')]
+            .filter(pre => pre.scrollWidth > pre.clientWidth + 1)
+            .filter(pre => !pre.closest('.cell_output')
+                || !/\S {2,}\S|\[\[|^ *[│|]/m.test(pre.textContent))
+            .map(pre => pre.textContent.slice(0, 80))"""
+    ),
 }
 
 

@@ -48,18 +48,47 @@ SHOW_ALL = """async () => {
     await document.fonts.ready;
 }"""
 
-# Axe-core spends most of its time on formulas, which it cannot judge, and on colored code. So
-# empty the formulas, and keep only one span of code of each style.
+# Axe-core spends most of its time on parts of formulas and figures, and on colored code. It cannot
+# judge a formula; a figure is one picture to it, and the colors of its words are not in their CSS.
+# So empty both, and keep only one span of code of each style.
 STRIP = """() => {
-    for (const drawn of document.querySelectorAll(".katex-html")) drawn.replaceChildren();
+    for (const drawn of document.querySelectorAll(".katex-html, svg[role=img]")) {
+        drawn.replaceChildren();
+    }
+    for (const said of document.querySelectorAll("math")) said.replaceChildren(said.textContent);
     const kinds = new Set();
-    for (const piece of document.querySelectorAll("pre span")) {
-        const kind = piece.className + piece.style.cssText;
+    for (const piece of document.querySelectorAll(":is(pre, code) span")) {
+        const kind = piece.parentElement.localName + piece.className + piece.style.cssText;
         if (kinds.has(kind)) piece.replaceWith(...piece.childNodes);
         kinds.add(kind);
     }
 }"""
 
+# Mark three elements of each kind of text: of one color and size on one background. A theme changes
+# only colors, so these are enough for axe-core once it has seen the whole page in another theme.
+SOME_OF_EACH_KIND = """() => {
+    const places = new Map([[null, ""]]);  // what is behind an element, and how it got there
+    const place = (element) => {
+        if (!places.has(element)) {
+            const {backgroundColor, backgroundImage, opacity, position} = getComputedStyle(element);
+            const own = [backgroundColor, backgroundImage, opacity, position].join();
+            const changes = own !== "rgba(0, 0, 0, 0),none,1,static";
+            places.set(element, place(element.parentElement) + (changes ? own + "/" : ""));
+        }
+        return places.get(element);
+    };
+    const marked = {};
+    for (const element of document.querySelectorAll("html *")) {
+        const {color, fontSize, fontWeight, textDecorationLine} = getComputedStyle(element);
+        const around = getComputedStyle(element.parentElement).color;
+        const look = [color, around, fontSize, fontWeight, textDecorationLine, place(element)];
+        const says = [...element.childNodes].some((n) => n.nodeType === 3 && n.data.trim());
+        const seen = says && element.checkVisibility({visibilityProperty: true});
+        if (element.shadowRoot || (seen && (marked[look] = (marked[look] ?? 0) + 1) <= 3)) {
+            element.dataset.someOfEachKind = "";
+        }
+    }
+}"""
 
 SHOW_ANSWERS = f"try {{ localStorage.setItem('{KEYS['answers']}', 'shown'); }} catch {{}}"
 
@@ -133,6 +162,12 @@ class Opened:
         run = "([within, options]) => axe.run(within, options).then(f => f.violations)"
         found = self.page.evaluate(run, [within, options])
         return [(rule["id"], node["html"][:200]) for rule in found for node in rule["nodes"]]
+
+    def low_contrast(self) -> list[tuple[str, str]]:
+        """Return axe-core's violations by colors, after another theme has had no violation."""
+        self.page.evaluate(SOME_OF_EACH_KIND)
+        rules = ("color-contrast", "link-in-text-block")
+        return self.violations(rules, "[data-some-of-each-kind]")
 
     def outside(self) -> list[str]:
         """List the requests that went outside the book."""
