@@ -1,5 +1,7 @@
 """Run a function in several processes of this machine, connected by torch.distributed."""
 
+import multiprocessing
+import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -7,7 +9,10 @@ from typing import Any, NamedTuple
 
 import torch
 import torch.distributed as dist
-from torch.multiprocessing.spawn import spawn
+from torch.multiprocessing.spawn import start_processes
+
+# On Linux, one process imports PyTorch, and the others are copies of it. No thread runs in it.
+START = "forkserver" if sys.platform == "linux" else "spawn"
 
 
 class Run(NamedTuple):
@@ -30,7 +35,10 @@ def in_processes(function: Callable[..., Any], arguments: Sequence[Sequence[Any]
     """
     with tempfile.TemporaryDirectory() as folder:
         torch.save([tuple(each) for each in arguments], Path(folder, "arguments.pt"))
-        spawn(_run, (function, folder, len(arguments)), len(arguments))
+        multiprocessing.set_forkserver_preload(["torch"])
+        start_processes(
+            _run, (function, folder, len(arguments)), len(arguments), start_method=START
+        )
         files = (Path(folder, f"{rank}.pt") for rank in range(len(arguments)))
         return [Run(*torch.load(file, weights_only=False)) for file in files]
 
