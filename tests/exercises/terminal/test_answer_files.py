@@ -1,9 +1,11 @@
 """The file of an answer is made once, and nothing in it is lost."""
 
+import itertools
 import re
 from pathlib import Path
 
 import pytest
+from rich.cells import cell_len
 
 from attnbook.exercises.cards import as_text
 from attnbook.exercises.catalog import ALL
@@ -26,6 +28,18 @@ def test_a_started_file_holds_all_that_the_solution_needs(name, capsys):
     comments = re.findall("^#.*", before, re.MULTILINE)
     assert len(comments) >= 3
     assert max(map(len, comments)) <= as_text.MAX_WIDTH
+    assert "mistakes" not in "".join(re.findall("^(?:from|import).*", before, re.MULTILINE))
+
+
+def test_a_paragraph_of_the_task_is_wrapped_once():
+    for exercise in ALL.values():
+        content = answer_files.file_content(exercise)
+        for paragraph in content.partition("\n\n")[0].split("\n#\n"):
+            lines = [line.removeprefix("# ") for line in paragraph.splitlines()]
+            if any(answer_files.STRUCTURE.match(line) for line in lines):
+                continue
+            for line, following in itertools.pairwise(lines):
+                assert cell_len(f"# {line} {following.split()[0]}") > as_text.MAX_WIDTH, paragraph
 
 
 def test_reset_restores_the_stub_and_keeps_every_answer(typed):

@@ -21,7 +21,9 @@ from attnbook.language import _
 
 BASE_IMPORTS = "import math\n\nimport torch\nimport torch.nn.functional as F\nfrom torch import nn"
 # Modules that the author of an exercise needs, but an answer does not.
-AUTHORING_MODULES = re.compile(r"typing|collections\.abc|attnbook\.(exercises|language)\b")
+AUTHORING_MODULES = re.compile(r"typing|collections\.abc|attnbook\.(exercises|language|mistakes)\b")
+# The beginning of a line of a list, a table or code, which is not joined to its neighbors.
+STRUCTURE = re.compile(r"^(?:[-|\s]|```|\d+\.)", re.MULTILINE)
 
 
 def path_of(exercise: Exercise) -> Path:
@@ -113,7 +115,10 @@ def set_aside(path: Path) -> Path:
 def file_content(exercise: Exercise) -> str:
     """Return a new file's content: the task as a comment, the imports, the stub and the check."""
     mark = "# "
-    card = as_text.wrapped("\n\n".join(title_and_task(exercise)), as_text.MAX_WIDTH - len(mark))
+    title, card = title_and_task(exercise)
+    blocks = [title, *card.split("\n\n")]
+    joined = (b if STRUCTURE.search(b) else b.replace("\n", " ") for b in blocks)
+    card = as_text.wrapped("\n\n".join(joined), as_text.MAX_WIDTH - len(mark))
     task = re.sub(" +$", "", textwrap.indent(card, mark, lambda line: True), flags=re.MULTILINE)
     check = f'check({exercise.name}, "{exercise.id}")'
     return f"{task}\n\n{import_lines(exercise)}\n\n\n{exercise.reader_stub()}\n\n\n{check}\n"
