@@ -1,5 +1,6 @@
 """Chapter 3: what its text claims beyond what its cells print, tried in other experiments."""
 
+import functools
 import math
 from collections.abc import Callable
 
@@ -83,9 +84,10 @@ def by_plain_steps(
 
 @pytest.fixture(scope="module")
 def reader():
-    return chapter.run(
-        "lexicon", "sentences-code", "reader-code", "reader-loss", "exam-code", "grow-code"
-    )
+    """The apple's reader, with each model trained only once, when it is needed."""
+    cells = "lexicon", "sentences-code", "reader-code", "reader-loss", "exam-code", "grow-code"
+    made = chapter.run(*cells)
+    return made | {"grow": functools.cache(made["grow"])}
 
 
 def test_the_loss_falls_before_the_weights_move_and_not_below_ln_4_without_them(reader):
