@@ -32,6 +32,8 @@ private         the non-public parts of Sphinx and its theme that the other part
 Templates that replace the theme's are in press/templates; CSS and JavaScript are in press/static.
 """
 
+import gc
+
 from sphinx.application import Sphinx
 
 from . import (
@@ -74,6 +76,8 @@ ENVIRONMENT = 16  # raise this if a change in this folder requires reading every
 
 def setup(app: Sphinx) -> dict[str, bool | int]:
     """Register the parts with Sphinx."""
+    # Pages are large trees, and the collector would walk through them again and again.
+    gc.set_threshold(50_000, 20, 20)
     for part in PARTS:
         part.setup(app)
     return {
