@@ -1,5 +1,6 @@
 """Make the PDF: join the pages, print them, and write the result."""
 
+from lxml.html import tostring
 from playwright.sync_api import Browser
 
 from manuscript.common import ROOT
@@ -16,5 +17,5 @@ def make(browser: Browser) -> None:
     """Join, print and write the book."""
     book = joined()
     JOINED.parent.mkdir(parents=True, exist_ok=True)
-    JOINED.write_text(str(book), encoding="utf8")
+    JOINED.write_bytes(tostring(book, encoding="utf-8", doctype="<!doctype html>"))
     finish(printed(browser, JOINED), book, PDF)

@@ -4,26 +4,29 @@ import io
 from pathlib import Path
 
 import pikepdf
-from bs4 import BeautifulSoup, Tag
+from lxml.html import HtmlElement
 
 from press.extension.search import SUBSCRIPTS
-from press.pdf.tags import one
+from press.pdf.tags import of_class, one
 
 
-def finish(pdf: bytes, book: BeautifulSoup, path: Path) -> None:
+def finish(pdf: bytes, book: HtmlElement, path: Path) -> None:
     """Give the PDF its title and outline, compress it, and write it without a date."""
     with pikepdf.open(io.BytesIO(pdf)) as document:
         del document.docinfo
-        for key, selector in (("Title", "title"), ("Author", ".author"), ("Subject", ".subject")):
-            document.docinfo[f"/{key}"] = one(book, selector).get_text()
+        document.docinfo["/Title"] = one(book, ".//title").text_content()
+        for key in ("Author", "Subject"):
+            document.docinfo[f"/{key}"] = one(book, of_class(key.lower())).text_content()
         document.Root.PageMode = pikepdf.Name.UseOutlines
         with document.open_outline() as outline:  # Chromium's outline repeats some headings
-            for chapter in book.select(".chapter"):
+            places = document.Root.Dests
+            for chapter in book.find_class("chapter"):
+                opening = chapter.find_class("opening")
                 first, *others = (
                     pikepdf.OutlineItem(
-                        plain(heading), pikepdf.Array(document.Root.Dests[f"/{heading['id']}"])
+                        plain(heading), pikepdf.Array(places[f"/{heading.get('id')}"])
                     )
-                    for heading in chapter.select("h1, h2" if chapter.select(".opening") else "h1")
+                    for heading in chapter.iter("h1", *(["h2"] if opening else []))
                 )
                 first.children, first.is_closed = others, True
                 outline.root.append(first)
@@ -31,10 +34,10 @@ def finish(pdf: bytes, book: BeautifulSoup, path: Path) -> None:
         document.save(path, object_stream_mode=packed, deterministic_id=True)
 
 
-def plain(heading: Tag) -> str:
+def plain(heading: HtmlElement) -> str:
     """A heading as plain text for the outline, in which a subscript is a single character."""
     parts = (
-        text.translate(SUBSCRIPTS) if text.parent and text.parent.name == "sub" else text
-        for text in heading.find_all(string=True)
+        text.translate(SUBSCRIPTS) if text.is_text and text.getparent().tag == "sub" else text
+        for text in heading.xpath(".//text()")
     )
     return "".join(parts)

@@ -21,6 +21,7 @@ def page_number(target: object) -> str:
 def printed(browser: Browser, joined: Path) -> bytes:
     """The joined document as a PDF with its page numbers."""
     with browser.new_page(offline=True, color_scheme="light") as page:
+        page.set_default_timeout(0)  # a slow machine needs minutes
         page.emulate_media(media="print")
         page.goto(joined.as_uri())
         page.evaluate("document.fonts.ready.then(() => null)")

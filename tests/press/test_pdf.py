@@ -13,6 +13,7 @@ import pypdfium2
 import pytest
 import yaml
 from bs4 import BeautifulSoup, Tag
+from bs4.filter import SoupStrainer
 from pikepdf import Dictionary, Pdf
 from playwright.sync_api import Browser
 from pypdfium2 import raw
@@ -61,7 +62,8 @@ def sources(book: None) -> dict[str, Tag]:
     """The contents of the book's built pages, in order."""
     found = {}
     for address in CHAPTERS:
-        page = BeautifulSoup((HTML / address).read_bytes(), "html.parser")
+        text = (HTML / address).read_text("utf8")
+        page = BeautifulSoup(text, "lxml", parse_only=SoupStrainer("article"))
         found[address] = page.select_one("article.bd-article")
         for tag in found[address].select(OUT_OF_PRINT):
             tag.decompose()
@@ -79,10 +81,10 @@ def destinations(pdf: Pdf) -> dict[str, int]:
     return {name[1:]: numbers[place[0].objgen] for name, place in pdf.Root.Dests.items()}
 
 
-def figures(pdf: Pdf) -> list[Dictionary]:
+def figures(pdf: Pdf) -> list[tuple[str, Dictionary]]:
     """List everything that is marked as a figure with a description: pictures and formulas."""
     every = (o for o in pdf.objects if isinstance(o, Dictionary))
-    return [o for o in every if o.get("/S") == "/Figure" and "/Alt" in o]
+    return [(str(o.Alt), o) for o in every if o.get("/S") == "/Figure" and "/Alt" in o]
 
 
 def listed(page: Tag) -> list[Tag]:
@@ -216,17 +218,18 @@ def test_text_has_its_size_and_formulas_their_colors(made: Path, pdf: Pdf) -> No
 
 
 def test_pictures_are_drawn_and_formulas_can_be_heard(pdf: Pdf, sources: dict[str, Tag]) -> None:
-    pictures = [figure for figure in figures(pdf) if not str(figure.Alt).startswith(FORMULA)]
+    described = figures(pdf)
+    pictures = [(says, drawn) for says, drawn in described if not says.startswith(FORMULA)]
     wanted = {
         image.get("alt") or image["aria-label"]: image.get("src", ".svg")
         for page in sources.values()
         for image in page.select("img, .picture > svg")
     }
-    assert Counter(str(picture.Alt) for picture in pictures) == Counter(list(wanted))
-    for picture in pictures:
-        drawn = wanted[str(picture.Alt)].endswith(".svg")  # the only PNG shows measured times
-        assert strokes(picture) > (20 if drawn else 0), str(picture.Alt)
-    heard = [str(figure.Alt) for figure in figures(pdf) if figure not in pictures]
+    assert Counter(says for says, _ in pictures) == Counter(list(wanted))
+    for says, picture in pictures:
+        drawn = wanted[says].endswith(".svg")  # the only PNG shows measured times
+        assert strokes(picture) > (20 if drawn else 0), says
+    heard = [says for says, _ in described if says.startswith(FORMULA)]
     assert len(heard) >= sum(len(page.select(".katex")) for page in sources.values())
     assert f"{FORMULA}softmax ( Q K^⊤ / √(d_k) ) V" in heard
     assert FORMULA not in heard
