@@ -1,8 +1,9 @@
 """Clauses: tense and word order in English, and the words that express them in Chinese."""
 
+import functools
 from dataclasses import dataclass
 
-from attnbook.corpus.grammar.lexicon import Place, Verb, Words, places, times
+from attnbook.corpus.grammar.lexicon import Place, Time, Verb, Words, places, times
 from attnbook.corpus.grammar.noun_phrases import (
     Combinations,
     Draw,
@@ -180,12 +181,17 @@ def draw_place(
     """A place for what the subject does, or None if no place fits or none was drawn."""
     if tense == "can" or form == "where" or (tense == "now" and form == "negative"):
         return None
-    fitting = [place for place in places if verb_phrase.verb.activity in place.activities]
-    fitting = [place for place in fitting if goes_to(subject, place)]
-    fitting = [place for place in fitting if not place.strangers & set(verb_phrase.zh)]
+    fitting = [place for place in places_for(verb_phrase.verb.activity) if goes_to(subject, place)]
+    fitting = [place for place in fitting if place.strangers.isdisjoint(verb_phrase.zh)]
     if subject.noun and is_plural(subject):
         fitting = [place for place in fitting if place.zh != ("家",)]  # a group has no shared home
     return draw.choice(fitting) if fitting and draw.chance(0.5) else None
+
+
+@functools.cache
+def places_for(activity: str) -> list[Place]:
+    """The places that fit an activity."""
+    return [place for place in places if activity in place.activities]
 
 
 def draw_time(
@@ -211,8 +217,14 @@ def draw_time(
     if "night" not in verb.traits:
         spans.add("morning")
     wanted = "future" if tense == "want" else tense
-    time = draw.choice([time for time in times if time.tense == wanted and time.span in spans])
+    time = draw.choice(times_for(wanted, frozenset(spans)))
     return time.zh, time.en
+
+
+@functools.cache
+def times_for(tense: str, spans: frozenset[str]) -> list[Time]:
+    """The times of a tense, such as a day or a morning if those are the spans."""
+    return [time for time in times if time.tense == tense and time.span in spans]
 
 
 def draw_companion(

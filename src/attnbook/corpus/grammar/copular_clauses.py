@@ -27,6 +27,7 @@ from attnbook.corpus.grammar.noun_phrases import (
     goes_to,
     is_plural,
     noun_phrase,
+    nouns_for,
     nouns_of_kind,
     pronouns,
     suits,
@@ -34,6 +35,7 @@ from attnbook.corpus.grammar.noun_phrases import (
 
 DEFINITE = ("the", "the", "this", "that", "these", "those", "own")
 FOUND = ("the", "the", "that", "those", "own")  # nobody says where *this* book is: it is in view
+comparable = [adjective for adjective in adjectives if adjective.comparative]
 ASKED_ABOUT = ("你", "他", "她", "你们", "他们")
 
 
@@ -46,10 +48,8 @@ def describe(draw: Draw) -> Sentence | None:
         form = draw.choice(("很", "很", "非常", "太", "negative", "yes_no"))
         return quality(form, subject, adjective)
     form = draw.choice(("很",) * 4 + ("非常", "太", "negative", "yes_no", "比", "比", "比"))
-    adjective = draw.choice(
-        [a for a in adjectives if a.comparative] if form == "比" else adjectives
-    )
-    noun = draw.choice([noun for noun in nouns if noun.kinds & adjective.kinds])
+    adjective = draw.choice(comparable if form == "比" else adjectives)
+    noun = draw.choice(nouns_for(adjective))
     draw.expect_one((adjective.en,), adjective.comparative)
     draw.expect_one(noun.singular, noun.plural)
     determiner = draw.choice(("this", "that", "own") if form == "比" else DEFINITE)

@@ -98,16 +98,13 @@ def draw_corpus(n_train: int, n_test: int, seed: int) -> Corpus:
     wanted = ((train, n_train), (new, spare), (longer, spare))
     while any(len(pairs) < size for pairs, size in wanted):
         drawn = draw_sentence(draw)
+        short, unseen = is_short(drawn), bool(drawn.combinations & held_out)
         long = min(len(drawn.zh), len(drawn.en)) > LONGEST
-        unseen = bool(drawn.combinations & held_out)
-        known = not unseen and not meet(drawn.zh, held_out)
-        for (pairs, size), fits in zip(
-            wanted,
-            (is_short(drawn) and known, is_short(drawn) and unseen, long and known),
-            strict=True,
-        ):
-            if fits and len(pairs) < size:
-                pairs[drawn.zh] = Pair(drawn.zh, drawn.en, drawn.combinations)
+        if not (short or (long and not unseen)) or (not unseen and meet(drawn.zh, held_out)):
+            continue
+        pairs, size = wanted[2 if long else 1 if unseen else 0]
+        if len(pairs) < size:
+            pairs[drawn.zh] = Pair(drawn.zh, drawn.en, drawn.combinations)
     learned = {word for pair in train.values() for word in (*pair.chinese, *pair.english)}
     tests = (
         [pair for pair in pairs.values() if learned.issuperset((*pair.chinese, *pair.english))]
@@ -130,8 +127,14 @@ def is_for_training(sentence: Sentence) -> bool:
 
 def meet(chinese: Words, pairs: Combinations) -> bool:
     """Whether the sentence has both words of one of the pairs, anywhere."""
-    found = set(chinese)
-    return any(first in found and second in found for first, second in pairs)
+    seconds, found = by_first(pairs), set(chinese)
+    return any(not found.isdisjoint(seconds[word]) for word in found & seconds.keys())
+
+
+@functools.cache
+def by_first(pairs: Combinations) -> dict[str, set[str]]:
+    """For each word that is the first of a pair, the words that are the second."""
+    return {first: {b for a, b in pairs if a == first} for first, _ in pairs}
 
 
 def word_by_word(chinese: Iterable[str]) -> Words:

@@ -16,6 +16,7 @@ Combinations = frozenset[tuple[str, str]]
 TWO, THREE = ("两", "two"), ("三", "three")
 NUMBERS = (TWO, TWO, TWO, THREE, THREE, ("四", "four"), ("五", "five"))  # small numbers more often
 HOW_MANY = ("几", "many")
+POINTERS = {"this": "这", "that": "那", "these": "这", "those": "那"}
 WOMEN, MEN = {"妈妈", "姐姐", "奶奶"}, {"他", "爸爸", "哥哥", "司机"}
 PEOPLE = {"person", "kin", "boss"}
 NOT_OWNED = {  # not "my ..."
@@ -99,6 +100,7 @@ def nouns_of_kind(*names: str) -> list[Noun]:
     return [noun for noun in nouns if noun.kinds & set(names)]
 
 
+pronoun_list = [*pronouns.values()]
 people = {noun.zh for noun in nouns_of_kind(*PEOPLE)}
 relatives = {noun.zh for noun in nouns_of_kind("kin")}
 
@@ -107,6 +109,19 @@ relatives = {noun.zh for noun in nouns_of_kind("kin")}
 def adjectives_for(noun: Noun) -> list[Adjective]:
     """The adjectives that can describe the noun."""
     return [adjective for adjective in adjectives if noun.kinds & adjective.kinds]
+
+
+@functools.cache
+def adjectives_before(noun: Noun, plain: bool) -> list[Adjective]:
+    """The adjectives that can be put before the noun, or with `plain` only those without 的."""
+    before = [a for a in adjectives_for(noun) if "after" not in a.traits]
+    return [a for a in before if not plain or "plain" in a.traits]
+
+
+@functools.cache
+def nouns_for(adjective: Adjective) -> list[Noun]:
+    """The nouns that the adjective can describe."""
+    return [noun for noun in nouns if noun.kinds & adjective.kinds]
 
 
 def noun_phrase(
@@ -129,29 +144,31 @@ def noun_phrase(
     count: Words = (number[0],) if number else ()
     relative = noun.kinds & {"kin", "boss"} and not owner.noun  # whose owner is a pronoun
     close = relative and not (noun.zh in ("朋友", "同学") and is_plural(owner))
-    zh: Words = {
-        "one": ("一", noun.measure, *described),
-        "number": (*count, noun.measure, *described),
-        "this": ("这", noun.measure, *described),
-        "that": ("那", noun.measure, *described),
-        "these": ("这", *count, noun.measure, *described),
-        "those": ("那", *count, noun.measure, *described),
-        "many": ("很多", *described),
-        "some": ("一些", *described),
-        "own": (*owner.zh, *(() if close else ("的",)), *described),
-    }.get(determiner, described)
     head, plural = english_noun(noun, determiner, (adjective.en,) if adjective else ())
     many: Words = (number[1],) if number else ()
-    en: Words = {
-        "one": ("a", *head),
-        "number": (*many, *head),
-        "these": ("these", *many, *head),
-        "those": ("those", *many, *head),
-        "plural": head,
-        "a": ("a", *head) if noun.countable else head,
-        "many": ("many", *head) if noun.countable else ("a", "lot", "of", *head),
-        "own": (*owner.possessive, *head),
-    }.get(determiner, (determiner, *head))
+    zh, en = described, (determiner, *head)
+    match determiner:
+        case "one":
+            zh, en = ("一", noun.measure, *described), ("a", *head)
+        case "number":
+            zh, en = (*count, noun.measure, *described), (*many, *head)
+        case "this" | "that":
+            zh = (POINTERS[determiner], noun.measure, *described)
+        case "these" | "those":
+            zh = (POINTERS[determiner], *count, noun.measure, *described)
+            en = (determiner, *many, *head)
+        case "plural":
+            en = head
+        case "a":
+            en = ("a", *head) if noun.countable else head
+        case "many":
+            zh = ("很多", *described)
+            en = ("many", *head) if noun.countable else ("a", "lot", "of", *head)
+        case "some":
+            zh = ("一些", *described)
+        case "own":
+            zh = (*owner.zh, *(() if close else ("的",)), *described)
+            en = (*owner.possessive, *head)
     combinations = frozenset({(adjective.zh, noun.zh)}) if adjective else frozenset()
     agreement = "they" if plural else "he"
     pronoun = pronoun_for(noun, plural)
@@ -184,9 +201,7 @@ def draw_noun_phrase(
 
     With `plain` or with an owner, the adjective is one that takes no 的.
     """
-    fitting = [a for a in adjectives_for(noun) if "after" not in a.traits]
-    plain = plain or determiner == "own"
-    fitting = [a for a in fitting if not plain or "plain" in a.traits]
+    fitting = adjectives_before(noun, plain or determiner == "own")
     adjective = draw.choice(fitting) if fitting and draw.chance(adjective_chance) else None
     numbers = NUMBERS[:5] if noun.kinds & PEOPLE else NUMBERS  # no group of four doctors
     number = draw.choice(numbers) if determiner in ("number", "these", "those") else None
@@ -219,7 +234,7 @@ def can_own(_: Draw, owner: NounPhrase, noun: Noun) -> bool:
 
 def draw_any_owner(draw: Draw) -> NounPhrase:
     if draw.chance(0.9):
-        return draw.choice(list(pronouns.values()))
+        return draw.choice(pronoun_list)
     if draw.chance(0.5):
         return noun_phrase(draw.choice(nouns_of_kind("person")), "the")
     return draw_relative(draw)
@@ -227,14 +242,14 @@ def draw_any_owner(draw: Draw) -> NounPhrase:
 
 def draw_relative(draw: Draw, noun: Noun | None = None) -> NounPhrase:
     """Somebody's mother, friend or classmate."""
-    owner = draw.choice(list(pronouns.values()))
+    owner = draw.choice(pronoun_list)
     return noun_phrase(noun or draw.choice(nouns_of_kind("kin")), "own", owner=owner)
 
 
 def draw_person(draw: Draw, pronoun_chance: float = 0.5) -> NounPhrase:
     """A person that the hearer can identify: a pronoun, a relative, or a definite noun phrase."""
     if draw.chance(pronoun_chance):
-        return draw.choice(list(pronouns.values()))
+        return draw.choice(pronoun_list)
     if draw.chance(0.5):
         return draw_relative(draw)
     noun = draw.choice(nouns_of_kind("person"))

@@ -17,7 +17,6 @@ from attnbook.corpus.grammar.lexicon import (
     Words,
     adjectives,
     cities,
-    nouns,
 )
 from attnbook.corpus.grammar.noun_phrases import (
     PEOPLE,
@@ -28,6 +27,7 @@ from attnbook.corpus.grammar.noun_phrases import (
     draw_person,
     is_plural,
     noun_phrase,
+    nouns_for,
     nouns_of_kind,
     people,
     relatives,
@@ -90,7 +90,7 @@ def two_clauses(draw: Draw) -> Sentence | None:
     """
     draw.expect_one(("and",), ("but",))
     adjective = draw.choice(adjectives)
-    noun = draw.choice([noun for noun in nouns if noun.kinds & adjective.kinds])
+    noun = draw.choice(nouns_for(adjective))
     if noun.kinds & {"kin", "opening"}:
         return None
     subject = draw_person(draw, 0.8)
@@ -208,11 +208,13 @@ def finish(sentence: Sentence | None) -> Sentence | None:
     named = [word for word in sentence.zh if word in people] if sentence else []
     if sentence is None or len(named) > len(set(named)):
         return None
-    return replace(sentence, en=adjust_spelling(sentence.en))
+    return Sentence(sentence.zh, adjust_spelling(sentence.en), sentence.combinations)
 
 
 def adjust_spelling(en: Words) -> Words:
     """Write *an* before a vowel, and *cannot* as one word."""
+    if "a" not in en and "can" not in en:
+        return en
     spelled = [
         "an" if word == "a" and following[0] in "aeiou" else word
         for word, following in zip(en, (*en[1:], "."), strict=True)
