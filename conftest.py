@@ -128,13 +128,12 @@ def pytest_make_collect_report(collector: pytest.Collector):
 
     report = yield
     if isinstance(collector, IPyNbFile) and report.result:
+        if collector.config.option.rerun_sections:
+            report.result += list(second_runs(collector, report.result))
         skipped = [] if minilm_archive() else minilm_cells(collector.nb.cells)
         for cell in report.result:
             if any(cell.cell is each for each in skipped):
                 cell.add_marker(pytest.mark.skip(reason=NO_MINILM))
-        if collector.config.option.rerun_sections:
-            report.result += list(second_runs(collector, report.result))
-        for cell in report.result:
             cell.output_timeout = SECONDS
             for output in cell.cell.outputs:
                 if "image/svg+xml" in output.get("data", {}):
