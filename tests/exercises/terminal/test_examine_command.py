@@ -173,7 +173,7 @@ def test_the_file_runs_in_a_process_of_its_own(layers, capfd):
 def test_a_file_that_crashes_or_never_ends_is_not_examined(
     source, message, layers, capfd, monkeypatch
 ):
-    monkeypatch.setattr(examine_command, "SECONDS", 5.0)
+    monkeypatch.setattr(examine_command, "SECONDS", 1.0)
     layers.write_text(source)
     assert main(["examine", f"{layers}:Layer"]) == 2
     output = capfd.readouterr()

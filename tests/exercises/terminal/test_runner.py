@@ -49,7 +49,7 @@ def test_check_runs_the_file_in_a_process_of_its_own_even_if_it_closes_its_outpu
 def test_an_answer_that_crashes_python_or_never_ends_gets_a_message(
     line, message, capfd, monkeypatch
 ):
-    monkeypatch.setattr(runner, "CHECK_SECONDS", 10.0)
+    monkeypatch.setattr(runner, "CHECK_SECONDS", 3.0)
     answer(line)
     assert not runner.all_passed(Runner().run(Path(FILE)))
     output = capfd.readouterr()
