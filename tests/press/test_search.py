@@ -254,6 +254,11 @@ ASKED = {
     "why does a head have a smaller width": "4.9",
     "may K equal V": "3.11",
     "which axis is the query": "1.6 3.6",
+    "what is a head good for": "4.1",
+    "how do I stop the model from looking at the next word": "6.3",
+    "why is my loss not going down": "15.8",
+    "my model ignores the order of words": "7.1",
+    "my attention needs too much gpu memory": "10.1 10.3 10.5",
 }
 
 
