@@ -142,6 +142,26 @@ dialog.addEventListener("input", async ({ target }) => {
   }));
 });
 offers.addEventListener("click", () => dialog.close());
+// The arrow keys move between the field and the sections that it offers.
+dialog.addEventListener("keydown", (event) => {
+  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  const stops = [dialog.querySelector("input"), ...offers.querySelectorAll("a")];
+  const next = stops[stops.indexOf(document.activeElement) + step];
+  if (!next) return;
+  event.preventDefault();
+  next.focus();
+});
+// Sphinx marks the letters of a word anywhere on the page. Only whole words of the text stay marked.
+// (Sphinx's script has been run, and waits for as long; Chinese has no spaces between words.)
+setTimeout(() => {
+  const letters = /^[\p{L}--\p{Script=Han}]+$/v;
+  const inWord = ({ previousSibling, textContent, nextSibling }) => letters.test(textContent)
+    && (letters.test(previousSibling?.textContent.at(-1) ?? "")
+      || letters.test(nextSibling?.textContent[0] ?? ""));
+  const others = [...document.querySelectorAll(".highlighted")]
+    .filter((found) => !found.closest("article") || inWord(found));
+  for (const found of others) found.classList.remove("highlighted");
+}, 10);
 // Sphinx's link for hiding highlights has a javascript: URL, which the page's policy blocks.
 addEventListener("click", (event) => {
   if (!event.target.closest?.(".highlight-link a")) return;

@@ -380,3 +380,35 @@ def test_the_search_finds_what_is_misspelled_or_copied_from_code(
     assert sum(rank == 1 for rank in found.values()) >= 16, found
     assert sum(rank <= 3 for rank in found.values()) >= 18, found
     page.close()
+
+
+def test_only_whole_words_of_the_text_are_marked(screens: dict[str, BrowserContext]) -> None:
+    opened = Opened(screens["light"], "book/06_masked_attention.html?highlight=all")
+    marks = opened.page.locator(".highlighted")
+    marks.first.wait_for(state="attached")
+    wait_until(opened.page, "!document.querySelector('nav .highlighted')")
+    pieces = marks.evaluate_all(
+        "marks => marks.map(({previousSibling, textContent, nextSibling}) =>"
+        " [previousSibling?.textContent, textContent, nextSibling?.textContent])"
+    )
+    around = [f"{(before or ' ')[-1]}{after or ' '}"[:2] for before, _, after in pieces]
+    assert len(pieces) > 5
+    assert not [two for two in around if re.search("[a-z]", two, re.I)]
+    opened.close()
+
+
+def test_the_arrow_keys_reach_what_the_search_box_offers(
+    screens: dict[str, BrowserContext],
+) -> None:
+    page = Opened(screens["light"], "book/index.html").page
+    page.keyboard.press("Control+k")
+    page.keyboard.type("cache")
+    offers = page.locator("#pst-search-dialog li a")
+    offers.first.wait_for()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    expect(offers.nth(1)).to_be_focused()
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("ArrowUp")
+    expect(page.locator("#pst-search-dialog input")).to_be_focused()
+    page.close()
