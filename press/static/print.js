@@ -17,12 +17,12 @@ addEventListener("load", () => whenIdle(() => {
   }
 }));
 
-// On paper, colors are light, with all pictures loaded and all code unfolded
+// On paper, colors are light, with all pictures loaded, and with all code and the summary unfolded
 let theme;
 addEventListener("beforeprint", () => {
   theme = root.dataset.theme;
   root.dataset.theme = "light";
   for (const picture of document.images) picture.loading = "eager";
-  for (const fold of document.querySelectorAll("details.code")) fold.open = true;
+  for (const fold of document.querySelectorAll("details:is(.code, .card)")) fold.open = true;
 });
 addEventListener("afterprint", () => (root.dataset.theme = theme));

@@ -32,3 +32,11 @@ def test_a_page_printed_right_after_loading_has_all_formulas(browser: Browser, n
         page.evaluate(SHOW_ALL)
         assert at_once == formula_fonts(page)
     assert {"KaTeX_Main-Regular", "KaTeX_Math-Italic"} < at_once
+
+
+def test_the_chapter_in_two_minutes_is_unfolded_on_paper(browser: Browser) -> None:
+    with window(browser) as context:
+        page = context.new_page()
+        page.goto(f"{FOLDER}book/06_masked_attention.html")
+        page.pdf()
+        assert page.locator("details.card[open]").count() == 1
