@@ -93,3 +93,14 @@ def test_no_hairlines_beside_formulas(browser: Browser, scale: int) -> None:
 def colors(picture: bytes) -> int:
     """Count the colors of a picture."""
     return len(Image.open(io.BytesIO(picture)).convert("RGB").getcolors(1 << 20) or [])
+
+
+def test_the_links_to_both_neighbors_keep_their_distance(
+    screens: dict[str, BrowserContext],
+) -> None:
+    page = screens["phone"].new_page()
+    page.goto(f"{FOLDER}book/13_reading_attention.html")
+    links = page.locator(".prev-next-area a")
+    before, after = links.evaluate_all("links => links.map(link => link.getBoundingClientRect())")
+    assert after["left"] - before["right"] > 8
+    page.close()
