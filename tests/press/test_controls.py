@@ -47,4 +47,6 @@ def test_the_next_hint_comes_after_the_last(screens: dict[str, BrowserContext]) 
     hints.first.locator("summary").click()
     expect(hints.nth(1)).to_be_visible()
     assert hints.evaluate_all(shown)[2:] == [False] * (hints.count() - 2)
+    tops = hints.evaluate_all("hints => hints.map(hint => hint.getBoundingClientRect().top)")
+    assert tops[0] < tops[1]
     page.close()
