@@ -179,3 +179,30 @@ def test_editions_are_linked_and_a_zip_has_one(tmp_path, monkeypatch) -> None:
     assert (tmp_path / "html/notebooks/zh_CN/one.html").is_file()  # for the Colab branch
     assert pack.addresses(english) == []
     assert pack.SWITCH.sub("", english.read_text()) == "<p>html/book</p>"
+
+
+def test_its_live_figures_open_in_chinese_and_their_buttons_fit_a_phone(
+    screens: dict[str, BrowserContext],
+) -> None:
+    opened = Opened(screens["phone"], "book/09_translation.html", BASE)
+    figure = opened.page.locator("attn-translate").first
+    expect(figure.locator(".said")).to_have_text(re.compile(f"[{HAN}]"))
+    options = figure.locator("select").first.locator("option").all_inner_texts()
+    assert not [name for name in options if re.match("[A-Za-z]", name)]
+    assert opened.close() == []
+    opened = Opened(screens["phone"], "book/05_cross_attention.html", BASE)
+    buttons = opened.page.locator("attn-look").first.locator(".options").first
+    expect(buttons).to_contain_text("4")
+    assert buttons.evaluate("one => one.scrollWidth <= one.clientWidth")
+    assert opened.close() == []
+
+
+def test_the_words_of_a_chapters_question_keep_their_distance(
+    screens: dict[str, BrowserContext],
+) -> None:
+    opened = Opened(screens["light"], "book/01_library.html", BASE)
+    words = opened.page.locator(".opening .question strong")
+    assert words.count() > 0
+    margins = "words => words.map(word => getComputedStyle(word).marginInlineEnd)"
+    assert set(words.evaluate_all(margins)) == {"0px"}
+    assert opened.close() == []
