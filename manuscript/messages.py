@@ -224,7 +224,10 @@ def names(data: Any, key: str = "") -> Iterator[str]:
     """Yield the names in the data of an interactive figure, which `named` translates."""
     if isinstance(data, dict):
         for inner, value in data.items():
-            if inner not in ("words", "labels", "parts"):
+            if inner == "words" and isinstance(value, dict):
+                # the library's messages, except for two that a cell gives
+                yield from (value[key] for key in ("maps", "outcome") if value.get(key))
+            elif inner not in ("words", "labels", "parts"):
                 yield from names(value, inner)
     elif isinstance(data, list):
         for value in data:

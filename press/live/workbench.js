@@ -52,12 +52,14 @@
     /** Offer the words that what is being typed, in English or pinyin, may become. */
     offer() {
       const { field, known } = this.figure;
-      const typed = bare(field.value.match(LATIN)?.[0] ?? "");
-      const found = this.called.filter(([name]) => typed && name.startsWith(typed))
-        .sort(([one], [other]) => one.length - other.length).map(([, word]) => word);
+      let typed = field.value.match(LATIN)?.[0].trimStart() ?? "";
+      const called = () => this.called.filter(([name]) => typed && name.startsWith(bare(typed)));
+      while (/\s/.test(typed) && !called().length) typed = typed.replace(/^\S+\s+/, ""); // one word less
+      const before = field.value.slice(0, field.value.length - typed.length).trimEnd();
+      const found = called().sort(([one], [other]) => one.length - other.length).map(([, word]) => word);
       this.offers.replaceChildren(...[...new Set(found)].slice(0, 6).map((word) =>
         this.figure.button(`offer ${word}`, [word, ...known.get(word).slice(0, 2)].join(" "), () => {
-          field.value = `${field.value.replace(LATIN, "").trimEnd()} ${word} `.trimStart();
+          field.value = `${before} ${word} `.trimStart();
           this.offers.replaceChildren();
           field.focus();
         })));

@@ -130,6 +130,8 @@ def test_an_interactive_figure_is_whole_in_one_language(monkeypatch: pytest.Monk
     }
     assert "<td>因果</td>" in shown
     assert [*names(data)] == ["Right and wrong", "causal", "head 12"]
+    given = {"words": {"try": "Pick a query.", "maps": "desk", "outcome": ""}}  # by a cell
+    assert [*names(given)] == ["desk"]
 
 
 def test_no_sentence_of_an_interactive_figure_stays_in_english(

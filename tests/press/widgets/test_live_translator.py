@@ -250,6 +250,10 @@ def test_english_and_pinyin_are_taken_and_offered(opened: Opened) -> None:
     offers.first.click()
     expect(field).to_have_value("我 喜欢 奶奶 ")
     expect(offers).to_have_count(0)
+    field.fill("")
+    field.press_sequentially("dog grandm")  # the first word was not picked
+    offers.first.click()
+    expect(field).to_have_value("dog 奶奶 ")
     field.fill(" ")
     field.press("Enter")
     expect(field).to_have_value("这 只 猫 找 我 的 帽子")

@@ -60,8 +60,8 @@
       i { height: 0.7rem; }
       .settings .controls { margin: 0; }
       @media (width < 40rem) { .detail, .rows { grid-template-columns: minmax(0, 1fr); }
-        .rows { gap: 0.2rem; min-height: 18.5rem; } .rows > button { grid-column: 1; }
-        .token small { width: min-content; } .said { min-height: 5.8em; }
+        .rows { gap: 0.2rem; min-height: 0; } .rows > button { grid-column: 1; }
+        .token small { width: min-content; } .said { min-height: 4.4em; }
         thead th { min-width: 1.62rem; font-size: 0.75rem; padding: 0; } table button { padding: 0 0.2rem; }
         table { font-size: 0.7rem; } }`;
 
