@@ -273,6 +273,7 @@ def settings() -> str:
         "templates_path": [str(above / path) for path in sphinx["config"]["templates_path"]],
         "html_static_path": [str(above / path) for path in sphinx["config"]["html_static_path"]],
     }
+    sphinx["config"]["html_theme_options"]["search_bar_text"] = in_edition("Search")
     description = sphinx["config"]["html_context"]["description"]
     sphinx["config"]["html_context"]["description"] = in_edition(description)
     return yaml.safe_dump(config, allow_unicode=True, sort_keys=False)

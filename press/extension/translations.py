@@ -2,21 +2,30 @@
 
 Templates translate them with `say("...")`. Scripts use `_("...")`, a function of Sphinx, which
 reads translations.js. The page's policy blocks that file as Sphinx writes it, because the file
-creates a function from a string.
+creates a function from a string. What the catalogs of Sphinx and of the theme lack is in ours.
 """
 
 import json
 from pathlib import Path
 
 from sphinx.application import Sphinx
+from sphinx.locale import translators
 
-from attnbook.language import _
+from attnbook.language import _, catalog
 from manuscript.edition import LANGUAGE
 from manuscript.messages import script_messages
 
+LACKING = (
+    _("Link to this heading"),
+    _("Link to this image"),
+    _("Color mode"),
+    _("System Settings"),
+)
+
 
 def offer(app: Sphinx) -> None:
-    """Give `say` to the templates."""
+    """Give `say` to the templates, and our catalog to Sphinx and the theme."""
+    translators["general", "sphinx"].add_fallback(catalog())
     if app.builder.format == "html":
         app.builder.templates.environment.globals["say"] = _
 

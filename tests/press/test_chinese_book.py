@@ -73,6 +73,13 @@ def test_a_chinese_page_has_the_sections_of_the_english_one(address: str) -> Non
     assert "**" not in "".join(chinese.xpath(text))
 
 
+@pytest.mark.parametrize("address", [*PAGES, "search.html"])
+def test_the_tooltips_and_the_search_box_of_a_chinese_page_are_chinese(address: str) -> None:
+    said = tree(CHINESE / address).xpath("//body//@title | //@placeholder | //@data-bs-title")
+    assert said
+    assert [words for words in said if not re.search(f"[{HAN}]", words)] == []
+
+
 def counts(page: HtmlElement) -> Counter[str]:
     """Count an article's elements by tag and by class, without what is explained below outputs."""
     elements = page.xpath("//article//*[not(ancestor-or-self::p[starts-with(., '输出中的词')])]")
