@@ -14,7 +14,7 @@ from playwright.sync_api import BrowserContext, expect
 from attnbook.language import HAN
 from manuscript.common import ROOT
 from press import editions, pack
-from tests.press.test_search import ranks
+from tests.press.test_search_answers import ranks
 from tests.support.complete import ON_A_DESK, ON_A_PHONE, ON_EVERY_SCREEN, assert_complete
 from tests.support.pages import (
     CHAPTERS,
