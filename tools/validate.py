@@ -26,6 +26,8 @@ PAGE = ROOT / "book" / "validation.md"
 # The tests whose results may depend on the device. Those of pages and tools do not.
 TESTS = [f"tests/{folder}" for folder in ("library", "exercises", "figures", "notebooks")]
 PYTEST = [sys.executable, "-m", "pytest", "--nbval", "-o", "junit_family=xunit1"]
+if os.environ.get("ATTNBOOK_DEVICE") != "cuda" or os.environ.get("ATTNBOOK_REHEARSAL"):
+    PYTEST += ["-n", "auto"]  # a GPU's memory may be too small for a process on each core
 
 
 class Table(NamedTuple):
