@@ -123,9 +123,8 @@ def test_beams_are_the_librarys(loaded: Page, stored: Stored, corpus: Corpus) ->
             [pair.chinese for pair in pairs],
         )
         b = make_batch(pairs, chinese, english)
-        beams = beam_search(
-            model, b.source, b.source_mask, width=width, length_penalty=penalty, **RULES
-        )
+        rules = RULES | {"width": width, "length_penalty": penalty}
+        beams = beam_search(model, b.source, b.source_mask, **rules)
         wanted = [(*english.decode(row), "END") for row in beams.tokens[:, 0]]
         assert [tuple(words) for words in found] == wanted
 
