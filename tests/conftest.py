@@ -30,11 +30,13 @@ from tests.support.on_device import OnDevice, move_test
 MOVED, AS_READERS = {"library"}, {"claims", "exercises", "notebooks"}
 ON_CPU = {"examination", "figures", "press", "project"}
 
-# The files that take longest, in this order. The first of them builds the book in both languages.
-LONGEST = (
-    *("test_chinese_book", "09_translation", "13_reading_attention", "12_language_model"),
-    *("test_exercises", "test_pages", "11_modern_attention", "08_transformer", "test_lab"),
+# The files to begin with, because they take long. The first two build an edition each. The other
+# tests of pages come last, in this order, so that none waits for these builds.
+FIRST = (
+    *("test_chinese_book", "test_pdf", "09_translation", "13_reading_attention"),
+    *("12_language_model", "11_modern_attention", "08_transformer", "test_exercises", "test_lab"),
 )
+PAGES_LAST = ("test_pages", "test_where", "test_search", "test_search_answers", "test_layout")
 
 collect_ignore = ["claims"]  # unless it is named, as by `make claims`, because it takes long
 
@@ -71,8 +73,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
     def place(item: pytest.Item) -> tuple[int | bool, ...]:
         folders, name = item.path.parts, item.path.stem
-        first = LONGEST.index(name) if name in LONGEST else len(LONGEST)
-        return first, item.path.suffix == ".py", "press" not in folders, "exercises" not in folders
+        first, last = (
+            order.index(name) if name in order else len(order) for order in (FIRST, PAGES_LAST)
+        )
+        return first, item.path.suffix == ".py", "press" in folders, last
 
     items.sort(key=place)
     report_claims(items)
