@@ -52,10 +52,13 @@ def edit(notebook: Path, cell: int, **changes: object) -> None:
     notebook.write_text(json.dumps(contents))
 
 
-def test_prose_changes_no_output(checkout: Checkout) -> None:
+def test_prose_and_scripts_of_figures_change_no_output(checkout: Checkout) -> None:
     root, found = checkout
     assert found() == {"a", "b"}
     edit(root / "book" / "a.ipynb", 0, source="Other text.")
+    scripts = root / "src" / "attnbook" / "widgets" / "scripts"
+    scripts.mkdir(parents=True)
+    (scripts / "attn-new.js").write_text("")
     assert found() == {"a", "b"}
 
 
