@@ -74,7 +74,7 @@ def test_a_chinese_page_has_the_sections_of_the_english_one(address: str) -> Non
     assert "**" not in "".join(chinese.xpath(text))
 
 
-@pytest.mark.parametrize("address", [*PAGES, "search.html"])
+@pytest.mark.parametrize("address", PAGES)
 def test_the_tooltips_and_the_search_box_of_a_chinese_page_are_chinese(address: str) -> None:
     said = tree(CHINESE / address).xpath("//body//@title | //@placeholder | //@data-bs-title")
     assert said
