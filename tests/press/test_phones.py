@@ -95,3 +95,11 @@ def test_each_group_of_symptoms_fits_about_a_screen(phone: BrowserContext) -> No
     assert len(screens) == 8
     assert max(screens) <= 1.25
     page.close()
+
+
+def test_a_table_that_becomes_a_list_fits_the_window(phone: BrowserContext) -> None:
+    page = opened(phone, "book/notation.html")
+    tables = page.locator("table.stack")
+    assert tables.count() > 1
+    assert tables.evaluate_all("all => all.filter(one => one.offsetWidth > innerWidth).length") == 0
+    page.close()
