@@ -65,9 +65,12 @@
       thead th { min-width: 1.62rem; font-size: 0.75rem; padding: 0; } table button { padding: 0 0.2rem; }
       table { font-size: 0.7rem; } }`;
 
+    get readsChinese() {
+      return document.documentElement.lang.startsWith("zh");
+    }
+
     build() {
       const { data: { start, examples }, words } = this;
-      this.readsChinese = document.documentElement.lang.startsWith("zh");
       this.source = start.source.map(([word]) => word);
       this.known = new Map(start.source.map(([word, ...about]) => [word, about]));
       this.plain = start.steps.map(([word, chance, best, maps]) => ({ word, chance, best,
@@ -126,7 +129,7 @@
       return make("button", { type: "button", "data-key": key, onclick, ...more }, text);
     }
 
-    /** Draw what depends on the sentence; the focus stays. */
+    /** Draw the sentence; keep focus. */
     draw(fresh = "") {
       const { bench, chip, covered, forced, now, source, words } = this;
       const key = this.shadowRoot.activeElement?.dataset.key;
