@@ -18,8 +18,10 @@ from tools.validate import PAGE, TABLE, device_and_system
 
 # What all notebooks depend on: the library with its stored models, the locked packages, and how
 # outputs are compared. Scripts of figures compute nothing, and the normal form writes them.
-SHARED = ("src", ":!src/attnbook/widgets/scripts", "requirements-lock.txt", "conftest.py")
-SHARED += ("tests/support/nbval.cfg",)
+SHARED = (
+    *("src", ":!src/attnbook/widgets/scripts", "requirements-lock.txt"),
+    *("conftest.py", "tests/support/nbval.cfg"),
+)
 COMPARED = ("source", "outputs", "metadata")  # of a cell: without its number and id
 
 
