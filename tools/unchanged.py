@@ -2,7 +2,7 @@
 
 A row of book/validation.md names a commit at which every cell printed and drew its stored output.
 While nothing that a notebook's outputs depend on has changed since then, and the device, Python and
-PyTorch are those of the row, running it again finds nothing. `make nbval` runs all notebooks.
+PyTorch are those of the row, running it again repeats that comparison. `make nbval` runs all.
 """
 
 import json
@@ -16,10 +16,10 @@ import torch
 from manuscript.common import ROOT
 from tools.validate import PAGE, TABLE, device_and_system
 
-# What all notebooks depend on: the library with its stored models, the locked packages, and how
-# outputs are compared. Scripts of figures compute nothing, and the normal form writes them.
+# What all notebooks depend on: the library with its stored models, the locked packages, MiniLM, and
+# how outputs are compared. Scripts of figures compute nothing, and the normal form writes them.
 SHARED = (
-    *("src", ":!src/attnbook/widgets/scripts", "requirements-lock.txt"),
+    *("src", ":!src/attnbook/widgets/scripts", "requirements-lock.txt", "requirements-model.txt"),
     *("conftest.py", "tests/support/nbval.cfg"),
 )
 COMPARED = ("source", "outputs", "metadata")  # of a cell: without its number and id

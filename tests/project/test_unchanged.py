@@ -13,7 +13,8 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 
 from tools import unchanged, validate
 
-FILES = ("src/library.py", "requirements-lock.txt", "conftest.py", "tests/support/nbval.cfg")
+LOCKS = ("requirements-lock.txt", "requirements-model.txt")
+FILES = ("src/library.py", *LOCKS, "conftest.py", "tests/support/nbval.cfg")
 ROW = [validate.device_and_system(), platform.python_version(), torch.__version__, "5 of 5"]
 WHO = ("-c", "user.name=x", "-c", "user.email=x@example.org")
 Checkout = tuple[Path, Callable[..., set[str]]]
