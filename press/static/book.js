@@ -152,9 +152,9 @@ dialog.addEventListener("keydown", (event) => {
   next.focus();
 });
 // Sphinx marks the letters of a word anywhere on the page. Only whole words of the text stay marked.
-// (Sphinx's script has been run, and waits for as long; Chinese has no spaces between words.)
+// (Sphinx's script also waits for 10 ms, but began before; Chinese has no spaces between words.)
 setTimeout(() => {
-  const letters = /^[\p{L}--\p{Script=Han}]+$/v;
+  const letters = /^(?:(?!\p{Script=Han})\p{L})+$/u;
   const inWord = ({ previousSibling, textContent, nextSibling }) => letters.test(textContent)
     && (letters.test(previousSibling?.textContent.at(-1) ?? "")
       || letters.test(nextSibling?.textContent[0] ?? ""));
