@@ -6,8 +6,8 @@
 translations/zh_CN has a catalog for each page, comments.po for the comments in the chapters' code
 and in the code that they show, and attnbook.po for the library, the exercises and the words around
 the pages. A message whose English has changed is marked as fuzzy, and stays in English in the book
-until somebody has reviewed it. Other outputs stay in English; outputs.txt explains the words in
-some of them, in a line below.
+until somebody has reviewed it. Outputs that are not code stay in English; outputs.txt explains the
+words in some of them, in a line below.
 """
 
 import argparse

@@ -67,7 +67,7 @@ STRIP = """() => {
 # Mark three elements of each kind of text: of one color and size on one background. A theme changes
 # only colors, so these are enough for axe-core once it has seen the whole page in another theme.
 SOME_OF_EACH_KIND = """() => {
-    const places = new Map([[null, ""]]);  // what is behind an element, and how it got there
+    const places = new Map([[null, ""]]);  // the background of an element, and where it comes from
     const place = (element) => {
         if (!places.has(element)) {
             const {backgroundColor, backgroundImage, opacity, position} = getComputedStyle(element);
