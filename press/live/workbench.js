@@ -106,6 +106,14 @@
       this.set({});
     }
 
+    /** The translation after the changes, and a button that undoes them. */
+    changed(fresh) {
+      const { figure } = this;
+      const { words } = figure;
+      return [...figure.row("now", words.now, fresh),
+        figure.button("undo", words.undo, () => this.undo())];
+    }
+
     /** Change some settings; words that the reader chose for the translation are dropped. */
     set(settings) {
       Object.assign(this.figure, { given: [] }, settings);

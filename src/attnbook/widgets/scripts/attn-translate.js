@@ -1,4 +1,4 @@
-// A translation: the probability of each word, and where each cross-attention head attends.
+// A translation: each word's probability, and where each cross-attention head attends.
 // The first change loads press/live.
 "use strict";
 (() => {
@@ -6,68 +6,66 @@
 
   define("attn-translate", class extends Figure {
     static style = `
-    .figure { display: flex; flex-direction: column; }
-    .said { order: 1; margin-block: 0.7rem; }
-    .detail, .settings { order: 2; }
-    .line, form, .chips, .tools, .row { display: flex; flex-wrap: wrap; gap: 0.35rem; }
-    .line { gap: 0.5rem; margin-bottom: 0.8rem; }
-    form { flex: 1 1 16rem; flex-wrap: nowrap; }
-    button, select, form input { font: inherit; color: var(--ink); background: var(--ground);
-      border: 1px solid var(--line); border-radius: 0.4rem; padding: 0.25rem 0.6rem;
-      min-height: 2rem; min-width: 0; box-sizing: border-box; }
-    button, select, .token { cursor: pointer; }
-    button:focus-visible, select:focus-visible { outline: 3px solid var(--accent); }
-    .line select { flex: 1 1 14rem; }
-    form input { flex: 1; }
-    .chip, .token { display: grid; justify-items: center; line-height: 1.25; }
-    .chip { font-size: 1.1rem; padding: 0.3rem 0.5rem; min-width: 2.6rem; }
-    small { font-size: 0.72rem; color: var(--soft); min-height: 1.25em; }
-    .name { margin-bottom: 0.25rem; }
-    .chip[aria-expanded=true] { box-shadow: 0 0 0 2px var(--accent); }
-    .unknown { border: 2px dashed; }
-    .tools { margin-top: 0.5rem; }
-    .tools select { width: 9.5rem; }
-    .rows { display: grid; grid-template-columns: 5.5rem 1fr; gap: 0.5rem; align-items: center;
-      margin-top: 0.9rem; min-height: 10.5rem; align-content: start; }
-    .rows > button { grid-column: 2; justify-self: start; }
-    .row { gap: 0.15rem; }
-    .token { position: relative; border: 1px solid transparent; border-radius: 0.4rem;
-      padding: 0.2rem 0.35rem 0.4rem; }
-    .token::after { content: ""; position: absolute; inset: auto 0.35rem 0.15rem; height: 3px; }
-    .token::after, i { border-radius: 2px; background: var(--role-weights-fill);
-      transform: scaleX(var(--chance)); transform-origin: left; }
-    .token[aria-selected=true] { background: color-mix(in srgb, var(--ink) 10%, transparent);
-      border-color: var(--line); }
-    .changed { color: var(--state-failed); font-weight: 700; text-decoration: underline; }
-    @keyframes come { from { opacity: 0; } }
-    @media (prefers-reduced-motion: no-preference) {
-      .fresh .token { animation: come 0.2s both calc(var(--i) * 80ms); } }
-    .detail { display: grid; grid-template-columns: minmax(0, auto) minmax(13rem, 1fr);
-      gap: 0.8rem 1.6rem; align-items: start; margin-bottom: 0.9rem; }
-    .scroll { overflow-x: auto; margin-top: 0.3rem; }
-    table { border-spacing: 1px; font-size: 0.75rem; line-height: 1.2; }
-    th { font-weight: 400; padding: 0; }
-    thead th { font-size: 0.8rem; padding: 0.1rem; max-width: 2.6rem; min-width: 1.8rem; }
-    th[rowspan] { writing-mode: sideways-lr; color: var(--soft); }
-    td { text-align: center; height: 1.6rem; border-radius: 0.2rem; padding: 0; background:
-      color-mix(in srgb, var(--role-weights-fill) calc(var(--weight) * 55%), transparent); }
-    table button { white-space: nowrap; min-height: 1.6rem; padding: 0 0.4rem; }
-    button[aria-pressed=false] { text-decoration: line-through; }
-    tr:has([aria-pressed=false]) td { --weight: 0 !important; color: var(--soft); }
-    @media print { .figure { display: none; } }
-    .bar { display: grid; grid-template-columns: 6.2rem 1fr 2.6rem; gap: 0.4rem; width: 100%;
-      align-items: center; text-align: left; margin-top: 0.3rem; border-color: var(--quiet); }
-    i { height: 0.7rem; }
-    .settings .controls { margin: 0; }
-    @media (width < 40rem) { .detail, .rows { grid-template-columns: minmax(0, 1fr); }
-      .rows { gap: 0.2rem; min-height: 18.5rem; } .rows > button { grid-column: 1; }
-      .token small { width: min-content; } .said { min-height: 5.8em; }
-      thead th { min-width: 1.62rem; font-size: 0.75rem; padding: 0; } table button { padding: 0 0.2rem; }
-      table { font-size: 0.7rem; } }`;
+      .figure { display: flex; flex-direction: column; }
+      .said { order: 1; margin-block: 0.7rem; }
+      .detail, .settings { order: 2; }
+      .line, form, .chips, .tools, .row { display: flex; flex-wrap: wrap; gap: 0.35rem; }
+      .line { gap: 0.5rem; margin-bottom: 0.8rem; }
+      form { flex: 1 1 16rem; flex-wrap: nowrap; }
+      button, select, form input { font: inherit; color: var(--ink); background: var(--ground);
+        border: 1px solid var(--line); border-radius: 0.4rem; padding: 0.25rem 0.6rem;
+        min-height: 2rem; min-width: 0; box-sizing: border-box; }
+      button, select, .token { cursor: pointer; }
+      button:focus-visible, select:focus-visible { outline: 3px solid var(--accent); }
+      .line select { flex: 1 1 14rem; }
+      form input { flex: 1; }
+      .chip, .token { display: grid; justify-items: center; line-height: 1.25; }
+      .chip { font-size: 1.1rem; padding: 0.3rem 0.5rem; min-width: 2.6rem; }
+      small { font-size: 0.72rem; color: var(--soft); min-height: 1.25em; }
+      .name { margin-bottom: 0.25rem; }
+      .chip[aria-expanded=true] { box-shadow: 0 0 0 2px var(--accent); }
+      .unknown { border: 2px dashed; }
+      .tools { margin-top: 0.5rem; }
+      .tools select { width: 9.5rem; }
+      .rows { display: grid; grid-template-columns: 5.5rem 1fr; gap: 0.5rem; align-items: center;
+        margin-top: 0.9rem; min-height: 10.5rem; align-content: start; }
+      .rows > button { grid-column: 2; justify-self: start; }
+      .row { gap: 0.15rem; }
+      .token { position: relative; border: 1px solid transparent; border-radius: 0.4rem;
+        padding: 0.2rem 0.35rem 0.4rem; }
+      .token::after { content: ""; position: absolute; inset: auto 0.35rem 0.15rem; height: 3px; }
+      .token::after, i { border-radius: 2px; background: var(--role-weights-fill);
+        transform: scaleX(var(--chance)); transform-origin: left; }
+      .token[aria-selected=true] { background: color-mix(in srgb, var(--ink) 10%, transparent);
+        border-color: var(--line); }
+      .changed { color: var(--state-failed); font-weight: 700; text-decoration: underline; }
+      @keyframes come { from { opacity: 0; } }
+      @media (prefers-reduced-motion: no-preference) {
+        .fresh .token { animation: come 0.2s both calc(var(--i) * 80ms); } }
+      .detail { display: grid; grid-template-columns: minmax(0, auto) minmax(13rem, 1fr);
+        gap: 0.8rem 1.6rem; align-items: start; margin-bottom: 0.9rem; }
+      .scroll { overflow-x: auto; margin-top: 0.3rem; }
+      table { border-spacing: 1px; font-size: 0.75rem; line-height: 1.2; }
+      th { font-weight: 400; padding: 0; }
+      thead th { font-size: 0.8rem; padding: 0.1rem; max-width: 2.6rem; min-width: 1.8rem; }
+      th[rowspan] { writing-mode: sideways-lr; color: var(--soft); }
+      td { text-align: center; height: 1.6rem; border-radius: 0.2rem; padding: 0; background:
+        color-mix(in srgb, var(--role-weights-fill) calc(var(--weight) * 55%), transparent); }
+      table button { white-space: nowrap; min-height: 1.6rem; padding: 0 0.4rem; }
+      button[aria-pressed=false] { text-decoration: line-through; }
+      tr:has([aria-pressed=false]) td { --weight: 0 !important; color: var(--soft); }
+      @media print { .figure { display: none; } }
+      .bar { display: grid; grid-template-columns: 6.2rem 1fr 2.6rem; gap: 0.4rem; width: 100%;
+        align-items: center; text-align: left; margin-top: 0.3rem; border-color: var(--quiet); }
+      i { height: 0.7rem; }
+      .settings .controls { margin: 0; }
+      @media (width < 40rem) { .detail, .rows { grid-template-columns: minmax(0, 1fr); }
+        .rows { gap: 0.2rem; min-height: 18.5rem; } .rows > button { grid-column: 1; }
+        .token small { width: min-content; } .said { min-height: 5.8em; }
+        thead th { min-width: 1.62rem; font-size: 0.75rem; padding: 0; } table button { padding: 0 0.2rem; }
+        table { font-size: 0.7rem; } }`;
 
-    get readsChinese() {
-      return document.documentElement.lang.startsWith("zh");
-    }
+    get readsChinese() { return document.documentElement.lang.startsWith("zh"); }
 
     build() {
       const { data: { start, examples }, words } = this;
@@ -146,10 +144,7 @@
       this.tokens = {};
       this.rows.replaceChildren(...this.row("plain", now ? words.plain : words.english, fresh,
         (i) => forced?.[i].chance));
-      if (now) {
-        this.rows.append(...this.row("now", words.now, fresh),
-          this.button("undo", words.undo, () => bench.undo()));
-      }
+      if (now) this.rows.append(...bench.changed(fresh));
       this.drawMaps();
       this.shadowRoot.querySelector(`[data-key="${key}"]`)?.focus();
       this.update();
