@@ -175,6 +175,7 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
     lines = [f"device: {gpu or 'CPU'}"]
     if config.option.skip_unchanged:
         commit, skipped = unchanged()
-        names = ", ".join(sorted(path.stem for path in skipped)) or "none"
-        lines.append(f"notebooks unchanged since they were validated: {names} (commit {commit})")
+        names = ", ".join(sorted(path.stem for path in skipped))
+        listed = f"{names} (commit {commit})" if names else "none"
+        lines.append(f"notebooks unchanged since they were validated: {listed}")
     return lines

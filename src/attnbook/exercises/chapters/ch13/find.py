@@ -35,6 +35,7 @@ def most_needed(model: "TwoLayers", ids: Tensor, known: Tensor) -> tuple[int, in
 
 
 TOKENS, BLOCK, N_HEADS = 10, 7, 4
+N_SEQUENCES = 100
 PARTS = {"letter": TOKENS, "place": 2 * BLOCK, "previous": TOKENS, "out": TOKENS, "unread": TOKENS}
 WIDTH = 56  # the parts of the residual stream need 54, and four heads need a multiple of 4
 HEAD_WIDTH = WIDTH // N_HEADS
@@ -42,15 +43,16 @@ COLUMNS = dict(zip(PARTS, torch.arange(54).split([*PARTS.values()]), strict=True
 
 
 def in_pieces(generator: Generator) -> tuple[Tensor, Tensor]:
-    """100 sequences as in 13.1, (100, 14), and which later letters are predictable, (100, 13)."""
-    block = torch.rand(100, TOKENS, generator=generator, dtype=torch.float64).argsort(-1)[:, :BLOCK]
-    places = torch.randint(BLOCK, (BLOCK, 100), generator=generator)
-    goes_on = torch.rand(BLOCK, 100, generator=generator) > 0.15
+    """Sequences as in 13.1, (N, 14), and which of their later letters are predictable, (N, 13)."""
+    drawn = torch.rand(N_SEQUENCES, TOKENS, generator=generator, dtype=torch.float64)
+    block = drawn.argsort(-1)[:, :BLOCK]
+    places = torch.randint(BLOCK, (BLOCK, N_SEQUENCES), generator=generator)
+    goes_on = torch.rand(BLOCK, N_SEQUENCES, generator=generator) > 0.15
     goes_on[0] = False
     for i in range(1, BLOCK):
         goes_on[i] &= places[i - 1] < BLOCK - 1
         places[i] = torch.where(goes_on[i], places[i - 1] + 1, places[i])
-    known = torch.cat((torch.zeros(100, BLOCK - 1, dtype=torch.bool), goes_on.T), dim=1)
+    known = torch.cat((torch.zeros(N_SEQUENCES, BLOCK - 1, dtype=torch.bool), goes_on.T), dim=1)
     return torch.cat((block, block.gather(1, places.T)), dim=1), known
 
 
