@@ -4,6 +4,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+import pytest
 import torch
 from torch import Tensor
 from torch.testing import assert_close
@@ -109,3 +110,50 @@ def test_single_keys_can_be_gathered_fast_if_many_heads_share_them():
         seconds(lambda: fused_attention(query, key, value)),
     ]
     assert times[0] < times[1] / 1.5
+
+
+# --- time, which no test of `make test` measures -----------------------------------------------
+
+
+def test_in_the_batched_form_attention_takes_more_of_the_time_than_of_the_multiplications():
+    width, length = 512, 1024
+    x, square, tall = (torch.randn(n, width) for n in (length, width, 4 * width))
+    qkv = torch.randn(3, 1, 8, length, width // 8)
+
+    def rest() -> None:  # four projections, and a feed-forward network
+        for _ in range(4):
+            x @ square
+        x @ tall.T @ tall
+
+    forms = scaled_dot_product_attention, fused_attention
+    others = seconds(rest)
+    batched, fused = (seconds(lambda f=f: f(*qkv)) for f in forms)
+    counted = 2 * length**2 * width / (2 * length**2 * width + 12 * length * width**2)
+    assert counted == pytest.approx(0.25)
+    assert batched / (batched + others) > 1.2 * counted
+    assert fused < batched
+
+
+def test_many_narrow_heads_take_longer_for_as_many_multiplications():
+    wide, narrow = (torch.randn(3, 1, 512 // width, 1024, width) for width in (64, 8))
+    counts = {cost(lambda x=x: fused_attention(*x)).multiplications for x in (wide, narrow)}
+    assert len(counts) == 1
+    times = [seconds(lambda x=x: fused_attention(*x)) for x in (wide, narrow)]
+    assert times[1] > 1.5 * times[0]
+
+
+def test_most_of_the_loops_time_is_not_arithmetic():
+    """With a single key to read, the loop hardly needs any arithmetic, and most of the time."""
+    by_loop = chapter.run("forms-code")["by_loop"]
+    query, key, value = torch.randn(3, 1, 1, 1024, 64)
+    whole = seconds(lambda: by_loop(query, key, value))
+    assert seconds(lambda: by_loop(query, key[..., :1, :], value[..., :1, :])) > 0.3 * whole
+
+
+def test_in_time_linear_attention_gains_less_than_in_multiplications():
+    qkv = torch.randn(3, 1, 1, 4096, 64)
+    forms = fused_attention, linear_attention
+    counts = [cost(lambda f=f: f(*qkv)).multiplications for f in forms]
+    times = [seconds(lambda f=f: f(*qkv)) for f in forms]
+    assert round(counts[0] / counts[1]) == 63
+    assert 1 < times[0] / times[1] < 40

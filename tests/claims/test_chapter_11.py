@@ -7,7 +7,14 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attnbook import GroupedQueryAttention, apply_rotary, causal_mask, scaled_dot_product_attention
+from attnbook import (
+    GroupedQueryAttention,
+    KVCache,
+    apply_rotary,
+    causal_mask,
+    scaled_dot_product_attention,
+)
+from attnbook.notebook.cost import seconds
 from tests.support.chapters import Chapter
 
 chapter = Chapter("11_modern_attention.ipynb")
@@ -100,3 +107,25 @@ def test_a_learned_score_leaves_a_smaller_sink_and_a_gate_leaves_the_weight_with
         assert 0.1 < found["score"][0] < plain[seed] - 0.1
         assert found["gate"][0] > plain[seed] / 2
         assert found["gate"][1] < 0.03
+
+
+# --- time, which no test of `make test` measures -----------------------------------------------
+
+
+def test_in_time_a_cache_saves_less_because_single_rows_are_slow():
+    layer, n, width = GroupedQueryAttention(64, 8, 8), 200, 64
+    text, matrix = torch.randn(n, width), torch.randn(width, width)
+
+    def steps() -> None:
+        cache = KVCache()
+        for row in text.split(1):
+            layer(row, cache=cache)
+
+    with torch.no_grad():
+        quick = seconds(steps)
+        slow = sum(seconds(lambda t=t: layer(text[:t], causal_mask(t))) for t in range(5, n, 10))
+    counted = sum(4 * t * width**2 + 2 * t * t * width for t in range(1, n + 1))
+    counted /= sum(4 * width**2 + 2 * t * width for t in range(1, n + 1))
+    assert 10 * slow / quick < counted / 1.5
+    one, all_rows = (seconds(lambda x=x: x @ matrix) for x in (text[:1], text))
+    assert all_rows / n < one / 3
