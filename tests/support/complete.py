@@ -109,6 +109,65 @@ UNFOLDED = """(() => {{
         const found = {found};
         for (const fold of folds) fold.open = false;
         return found; }})()"""
+# Lists the text, and the links in text, that the rules of WCAG 2.2 about contrast find too faint.
+# What lies below a text are the backgrounds of the elements around it. axe-core takes a hundred
+# times longer for these rules, since it computes for each text what lies below it at this place,
+# and it gives up on some texts.
+FAINT = UNFOLDED.format(
+    found="""(() => {
+        const paint = new OffscreenCanvas(1, 1).getContext("2d", {willReadFrequently: true});
+        const linear = (c) => c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
+        function luminance(layers) {  // of colors painted over one another, each with its opacity
+            for (const [color, alpha] of layers) {
+                [paint.fillStyle, paint.globalAlpha] = [color, alpha];
+                paint.fillRect(0, 0, 1, 1);
+            }
+            const [r, g, b] = [...paint.getImageData(0, 0, 1, 1).data].map(c => linear(c / 255));
+            return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+        }
+        function contrast(...pair) {
+            const [low, high] = pair.map(luminance).sort((a, b) => a - b);
+            return (high + 0.05) / (low + 0.05);
+        }
+        const above = (element) => element.parentElement ?? element.getRootNode().host;
+        const places = new Map([[undefined, [[["white", 1]], 1]]]);
+        function place(element) {  // what lies below an element's text, and the text's opacity
+            if (!places.has(element)) {
+                const {backgroundColor, opacity} = getComputedStyle(element);
+                const [layers, alpha] = place(above(element));
+                const own = [backgroundColor, alpha * opacity];
+                const clear = backgroundColor === "rgba(0, 0, 0, 0)";
+                places.set(element, [clear ? layers : [...layers, own], own[1]]);
+            }
+            return places.get(element);
+        }
+        const says = (element) => [...element.childNodes].some(
+            (node) => node.nodeType === Node.TEXT_NODE && node.data.trim());
+        const shown = (element) => element.getBoundingClientRect().width > 1
+            && element.checkVisibility({visibilityProperty: true, opacityProperty: true});
+        const typed = "input:not([type=range], [type=radio], [type=checkbox]), select, textarea";
+        const elements = [...document.body.querySelectorAll("*")];
+        for (const {shadowRoot} of elements)
+            if (shadowRoot) elements.push(...shadowRoot.querySelectorAll("*"));
+        const faint = new Map();  // whether each kind of text is
+        return elements.filter((element) => {
+            if (!says(element) && !element.matches(typed) || !shown(element)) return false;
+            if (element.matches("style, script, svg *, .katex *, :disabled")) return false;
+            const {color, fontSize, fontWeight} = getComputedStyle(element);
+            const [layers, alpha] = place(element);
+            const link = element.closest("a");  // in a text, and not underlined?
+            const bare = link && getComputedStyle(link).textDecorationLine === "none";
+            const around = bare && says(above(link)) && getComputedStyle(above(link)).color;
+            const kind = JSON.stringify([color, fontSize, fontWeight, layers, alpha, around]);
+            if (!faint.has(kind)) {
+                const large = parseFloat(fontSize) >= (fontWeight >= 700 ? 18.66 : 24);
+                const [own, other] = [color, around || color].map(c => [...layers, [c, alpha]]);
+                const unlike = !around || contrast(own, other) >= 3;
+                faint.set(kind, contrast(layers, own) < (large ? 3 : 4.5) || !unlike);
+            }
+            return faint.get(kind);
+        }).map((element) => element.outerHTML.slice(0, 150)); })()"""
+)
 # the Rosetta table of eight columns may be wider
 ON_A_DESK = {
     "code, outputs and tables that are cut": UNFOLDED.format(
