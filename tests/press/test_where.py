@@ -3,42 +3,12 @@
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from tests.support.pages import CHAPTERS, FOLDER, PHONE, Opened, wait_until, window
+from tests.support.pages import FOLDER, PHONE, Opened, wait_until, window
 
 pytestmark = pytest.mark.usefixtures("book")
 
-LAPTOP = {"width": 1280, "height": 800}
 CURRENT_PAGE = "nav.bd-links .current > a"
 CURRENT_SECTION = "#pst-page-toc-nav a.active"
-OUT_OF_SIGHT = """async ([list, entry]) => {
-    const links = [...document.querySelectorAll("#pst-page-toc-nav a")];
-    const missed = [];
-    const step = () => new Promise(requestAnimationFrame);
-    for (const link of links) {
-        const section = document.getElementById(decodeURIComponent(link.hash.slice(1)));
-        for (let i = 0; i < 4; i++) {
-            section.scrollIntoView({behavior: "instant"});
-            await step();
-        }
-        const marked = document.querySelector(entry);
-        const box = document.querySelector(list).getBoundingClientRect();
-        const {top, bottom} = marked?.getBoundingClientRect() ?? {top: NaN};
-        const end = Math.min(box.bottom, innerHeight);
-        if (!(top >= box.top && bottom <= end)) missed.push(link.hash);
-    }
-    return missed; }"""
-
-
-@pytest.mark.parametrize("address", CHAPTERS)
-def test_the_marked_entries_are_in_sight(browser: Browser, address: str) -> None:
-    with window(browser, viewport=LAPTOP) as context:
-        page = context.new_page()
-        page.goto(FOLDER + address)
-        if page.locator(CURRENT_PAGE).count():  # the first page is not in its own list
-            expect(page.locator(CURRENT_PAGE)).to_be_in_viewport(ratio=1)
-        if page.locator("#pst-page-toc-nav").count():
-            asked = ["#pst-secondary-sidebar", CURRENT_SECTION]
-            assert page.evaluate(OUT_OF_SIGHT, asked) == []
 
 
 @pytest.fixture

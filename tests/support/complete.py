@@ -170,6 +170,26 @@ FAINT = UNFOLDED.format(
 )
 # the Rosetta table of eight columns may be wider
 ON_A_DESK = {
+    "the chapter's entry in the list, out of sight": """[
+            ...document.querySelectorAll("nav.bd-links .current > a")].filter(entry => {
+        const {top, bottom} = entry.getBoundingClientRect();
+        const list = document.querySelector("#pst-primary-sidebar").getBoundingClientRect();
+        return top < list.top || bottom > Math.min(list.bottom, innerHeight); })
+        .map(entry => entry.innerText)""",
+    "entries of the contents that are out of sight once they are marked": """(async () => {
+        const missed = [];
+        for (const link of document.querySelectorAll("#pst-page-toc-nav a")) {
+            const section = document.getElementById(decodeURIComponent(link.hash.slice(1)));
+            section.scrollIntoView({behavior: "instant"});
+            await new Promise(requestAnimationFrame);  // the page has heard of it
+            const marked = document.querySelector("#pst-page-toc-nav a.active");
+            const list = document.querySelector("#pst-secondary-sidebar").getBoundingClientRect();
+            const {top, bottom} = marked?.getBoundingClientRect() ?? {top: NaN};
+            const end = Math.min(list.bottom, innerHeight);
+            if (!(top >= list.top && bottom <= end)) missed.push(link.hash);
+        }
+        scrollTo({top: 0, behavior: "instant"});
+        return missed; })()""",
     "code, outputs and tables that are cut": UNFOLDED.format(
         found="""[...document.querySelectorAll(
                 'article pre, .pst-scrollable-table-container:not(:has(th:nth-child(7)))')]
