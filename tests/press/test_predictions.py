@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from tests.support.pages import CHAPTERS, DESK, FOLDER, window
+from tests.support.pages import DESK, FOLDER, window
 
 pytestmark = pytest.mark.usefixtures("book")
 
@@ -18,10 +18,6 @@ IN_SIGHT = """[...document.querySelectorAll('p.predict')].flatMap(question => {
             parts.push(next.matches('.tag_answer') ? next.querySelector('.cell_output') : next);
     const seen = e => e.checkVisibility() && getComputedStyle(e).contentVisibility !== 'hidden';
     return parts.filter(seen).map(e => e.innerText.slice(0, 80)); })"""
-BARE_CODE = """[...document.querySelectorAll('article .cell')].filter(cell => {
-    let before = cell.previousElementSibling;
-    return before?.matches('div.answer[hidden], .cell[hidden]') && !cell.hasAttribute('hidden');
-}).map(cell => cell.innerText.slice(0, 80))"""
 BUTTON = "button.guess:not(.all)"
 ALL = "button.guess.all"
 
@@ -72,12 +68,6 @@ def test_a_choice_answers_and_the_button_shows_the_result(reader: BrowserContext
     expect(page.locator("details.known summary")).to_have_text("B. A little, but not nothing")
     mark = "e => getComputedStyle(e, '::after').content"
     assert page.locator("details.known summary").evaluate(mark) == '"✓"'
-
-
-@pytest.mark.parametrize("address", CHAPTERS)
-def test_no_code_stands_below_a_hidden_introduction(reader: BrowserContext, address: str) -> None:
-    page = opened(reader, FOLDER + address)
-    assert page.evaluate(BARE_CODE) == []
 
 
 def test_the_switch_for_all_is_remembered(reader: BrowserContext, server: str) -> None:

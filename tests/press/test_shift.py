@@ -1,4 +1,7 @@
-"""Nothing moves while a page loads, not even where its fonts come late."""
+"""What a new reader gets: a page that does not move while it loads, even where its fonts come late.
+
+No answer to a prediction is shown yet, so no code may stand below an introduction that is hidden.
+"""
 
 import threading
 import time
@@ -22,6 +25,11 @@ new PerformanceObserver((list) => {
     for (const entry of list.getEntries()) if (!entry.hadRecentInput) shift += entry.value;
 }).observe({ type: "layout-shift", buffered: true });"""
 
+BARE_CODE = """[...document.querySelectorAll('article .cell')].filter(cell => {
+    let before = cell.previousElementSibling;
+    return before?.matches('div.answer[hidden], .cell[hidden]') && !cell.hasAttribute('hidden');
+}).map(cell => cell.innerText.slice(0, 80))"""
+
 
 class Late(Quiet):
     """A server whose fonts come late."""
@@ -44,7 +52,9 @@ def late() -> Iterator[str]:
 
 
 @pytest.mark.parametrize("address", PAGES)
-def test_nothing_moves_while_a_page_loads(browser: Browser, late: str, address: str) -> None:
+def test_nothing_moves_and_no_code_lacks_its_introduction(
+    browser: Browser, late: str, address: str
+) -> None:
     moved = {}
     for size in (DESK, PHONE):
         # a window of its own, since a font that another page has loaded would come at once
@@ -55,4 +65,5 @@ def test_nothing_moves_while_a_page_loads(browser: Browser, late: str, address: 
             page.evaluate("document.fonts.ready")
             page.wait_for_timeout(300)
             moved[size["width"]] = page.evaluate("shift")
+            assert page.evaluate(BARE_CODE) == []
     assert max(moved.values()) <= 0.02, moved
