@@ -8,7 +8,7 @@ from PIL import Image
 from playwright.sync_api import Browser, BrowserContext, expect
 
 from manuscript.chapters import Chapter, chapters
-from tests.support.pages import FOLDER, SHOW_ALL, window
+from tests.support.pages import FOLDER, SHOW_ALL, Opened, window
 
 pytestmark = pytest.mark.usefixtures("book")
 
@@ -34,14 +34,26 @@ def test_everything_grows_on_a_large_screen(browser: Browser) -> None:
 
 
 @pytest.mark.parametrize("chapter", chapters(), ids=lambda chapter: chapter.path.stem)
-def test_a_chapter_shows_something_within_two_screens(browser: Browser, chapter: Chapter) -> None:
+def test_a_chapter_shows_something_within_two_screens_and_its_card_fits_one(
+    browser: Browser, chapter: Chapter
+) -> None:
     with window(browser, viewport=LAPTOP) as context:
-        page = context.new_page()
-        page.goto(f"{FOLDER}book/{chapter.path.stem}.html")
+        opened = Opened(context, f"book/{chapter.path.stem}.html")
+        page, card = opened.page, opened.page.locator("article details.card").first
         expect(page.locator(".drawing svg")).to_be_in_viewport(ratio=1)
-        expect(page.locator("details.card summary")).to_be_in_viewport(ratio=1)
-        page.evaluate(SHOW_ALL)
+        expect(card.locator("summary")).to_be_in_viewport(ratio=1)
+        opened.settle()
         assert page.evaluate(FIRST_SEEN) < 2 * LAPTOP["height"]
+
+        assert card.get_attribute("open") is None
+        card.locator("summary").focus()
+        page.keyboard.press("Enter")
+        assert card.get_attribute("open") is not None
+        box, header = card.bounding_box(), page.locator(".bd-header").bounding_box()
+        assert 150 < box["height"] <= LAPTOP["height"] - (header or {"height": 0})["height"]
+        assert card.locator("pre, .math, img, svg").count()
+        assert card.locator("strong").last.inner_text().startswith("The one mistake")
+        assert opened.close() == []
 
 
 def test_the_first_page_and_chapter_9_begin_with_something_to_use(browser: Browser) -> None:
