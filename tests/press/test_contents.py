@@ -29,12 +29,17 @@ OFF = """() => {  // from the section in the address to where a jump ends
 
 
 @pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
-    """A long chapter, not yet scrolled."""
+def blank(browser: Browser) -> Iterator[Page]:
+    """A window on a desk."""
     with window(browser, viewport=DESK) as context:
-        page = context.new_page()
-        page.goto(ADDRESS)
-        yield page
+        yield context.new_page()
+
+
+@pytest.fixture
+def page(blank: Page) -> Page:
+    """A long chapter, not yet scrolled."""
+    blank.goto(ADDRESS)
+    return blank
 
 
 @pytest.fixture
@@ -99,15 +104,15 @@ def test_a_wheel_passes_each_short_section_at_the_end(page: Page, anchors: list[
 
 
 @pytest.mark.parametrize("chapter", ["01_library", "10_efficient_attention"])
-def test_a_link_leads_to_its_section(page: Page, chapter: str) -> None:
+def test_a_link_leads_to_its_section(blank: Page, chapter: str) -> None:
     address = (HTML / "book" / f"{chapter}.html").as_uri()
     for i in (0, 8, 9, -2, -1):
-        page.goto(f"{address}?{i}")  # a fresh page: distant sections are not laid out yet
-        link = page.locator(LINKS).nth(i)
+        blank.goto(f"{address}?{i}")  # a fresh page: distant sections are not laid out yet
+        link = blank.locator(LINKS).nth(i)
         link.click()
-        page.evaluate(AT_REST)
-        assert page.evaluate(OFF) < 3
-        expect_marked(page, link.get_attribute("href"))
+        blank.evaluate(AT_REST)
+        assert blank.evaluate(OFF) < 3
+        expect_marked(blank, link.get_attribute("href"))
 
 
 def test_the_end_of_the_page(page: Page, anchors: list[str]) -> None:
