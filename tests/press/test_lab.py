@@ -181,7 +181,7 @@ def test_a_student_works_through_a_chapter(lab: str, page: Page) -> None:
 
     # She runs all cells, and sees what the book shows.
     choose(page, "Run", "Run All Cells")
-    page.wait_for_function(DONE, timeout=1000 * RUN)
+    page.wait_for_function(DONE, timeout=1000 * RUN, polling=500)  # else in each frame
     wanted = {c["id"]: kinds(c["outputs"]) for c in book if c["cell_type"] == "code"}
     found = {cell: kinds(shown) for cell, shown in outputs(page).items()}
     assert found == wanted
