@@ -5,16 +5,16 @@ import contextlib
 import copy
 import itertools
 import math
-import operator
 import os
 import random
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, ValuesView
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from numpy import fromiter  # a name of its own, because the block may replace `np.fromiter`
 from torch import nn
 
 PRINT_OPTIONS = torch._tensor_str.PRINT_OPTS
@@ -100,8 +100,15 @@ SETTINGS: tuple[tuple[Callable[[], Any], Callable[[Any], Any]], ...] = (
 )
 
 
-# What the owners of functions contain before the outermost block of `preserved_state`.
-originals = ContextVar[list[tuple[Any, dict[str, Any]]] | None]("originals", default=None)
+class Originals(NamedTuple):
+    """What the owners of functions contain before the outermost block of `preserved_state`."""
+
+    owners: list[tuple[Any, dict[str, Any]]]
+    values: list[ValuesView[Any]]  # what the owners contain now
+    addresses: bytes  # of the values before the block
+
+
+originals = ContextVar[Originals | None]("originals", default=None)
 
 
 @contextlib.contextmanager
@@ -112,17 +119,32 @@ def preserved_state() -> Iterator[None]:
     the functions, of which there are many, are listed only once for all calls of an answer.
     """
     settings = [(write, read()) for read, write in SETTINGS]
-    owners = originals.get() or [(x, dict(vars(x))) for x in (*PATCHABLE, *LAYERS, *library())]
-    token = originals.set(owners)
+    before = originals.get() or list_originals()
+    token = originals.set(before)
     try:
         yield
     finally:
         originals.reset(token)
-        if not is_unchanged(owners):
-            for owner, before in owners:
-                restore_attributes(owner, before)
+        if addresses(before.values) != before.addresses:
+            for owner, attributes in before.owners:
+                restore_attributes(owner, attributes)
         for write, value in settings:
             write(value)
+
+
+def list_originals() -> Originals:
+    """List what all owners of functions contain."""
+    owners = [(x, dict(vars(x))) for x in (*PATCHABLE, *LAYERS, *library())]
+    values = [vars(owner).values() for owner, _ in owners]
+    return Originals(owners, values, addresses(values))
+
+
+def addresses(values: Iterable[ValuesView[Any]]) -> bytes:
+    """Return the addresses of objects, which differ if one object has been replaced.
+
+    After nearly every answer they are the same, and comparing bytes is the fastest way to see that.
+    """
+    return fromiter(itertools.chain.from_iterable(values), dtype=object).tobytes()
 
 
 def library() -> Iterator[Any]:
@@ -133,14 +155,6 @@ def library() -> Iterator[Any]:
             yield from (
                 x for x in vars(module).values() if isinstance(x, type) and x.__module__ == name
             )
-
-
-def is_unchanged(owners: list[tuple[Any, dict[str, Any]]]) -> bool:
-    """Whether each owner contains the same objects as before, as after nearly every answer."""
-    now = [vars(owner).values() for owner, _ in owners]
-    before = [kept.values() for _, kept in owners]
-    same = map(operator.is_, itertools.chain(*now), itertools.chain(*before))
-    return list(map(len, now)) == list(map(len, before)) and all(same)
 
 
 def restore_attributes(owner: Any, before: dict[str, Any]) -> None:
