@@ -7,6 +7,7 @@ import pytest
 
 from attnbook.exercises.catalog import ALL
 from attnbook.exercises.checker import guard
+from attnbook.exercises.checker.restore_state import preserved_state
 from attnbook.exercises.checker.trial import solve_cases
 
 
@@ -27,7 +28,11 @@ def solve(name, seed):
 
 @pytest.fixture
 def solved_cases(monkeypatch):
-    """Solve each case once, and try each known mistake on it once; return the function `solve`."""
+    """Solve each case once, and try each known mistake on it once; return the function `solve`.
+
+    All answers of a test run in one block of `preserved_state`, which lists the functions that an
+    answer may replace only once, and restores them after each answer.
+    """
     outcomes = {}
 
     def outcome(wrong, arguments):
@@ -41,4 +46,5 @@ def solved_cases(monkeypatch):
     call_trusted = guard.call_trusted
     monkeypatch.setattr(guard, "SECONDS", 60.0)  # even a right answer is slow on a busy machine
     monkeypatch.setattr(guard, "call_trusted", outcome)
-    return solve
+    with preserved_state():
+        yield solve
