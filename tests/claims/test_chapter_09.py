@@ -17,7 +17,7 @@ from attnbook.exercises.catalog import ALL
 from attnbook.models import transformer
 from attnbook.positions.absolute import SinusoidalPositions
 from attnbook.training.trained import load_translator
-from tests.notebooks.test_chapter_09 import is_quality
+from tests.notebooks.test_translators import is_quality
 from tests.support.chapters import Chapter
 from tests.support.claims import claim
 from tools.train.live_models import TRANSLATOR, load_packed

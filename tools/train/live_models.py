@@ -4,7 +4,7 @@
 
 The tool trains the translator with the chapter's own cells, which takes a few minutes, and writes
 its weights and vocabularies into press/live/translator.json. Run it again after a change to the
-corpus or to the training in section 9.6; `tests/notebooks/test_chapter_09.py` fails until you do.
+corpus or to the training in section 9.6; `tests/notebooks/test_translators.py` fails until you do.
 
 A weight is stored as a 16-bit integer, which is divided by a power of two chosen for its tensor.
 The training rounds to multiples of 2^-16, so nothing is lost if no weight of a tensor exceeds
