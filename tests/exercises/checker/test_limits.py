@@ -1,6 +1,7 @@
 """No answer runs, grows, prints or fails without limit."""
 
 import contextlib
+import gc
 import re
 import signal
 import sys
@@ -14,6 +15,14 @@ import torch
 from attnbook.exercises.checker import guard, limits, trial
 from attnbook.exercises.checker.excerpts import format_error, short_repr, shorten
 from tests.exercises.checker.example import TRY, card_of, compare
+
+
+@pytest.fixture(scope="module", autouse=True)
+def quickly_collected():
+    """Garbage collections in these tests leave out the many objects of the tests before."""
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no alarms on this platform")
