@@ -155,11 +155,12 @@ def test_an_error_in_the_command_is_one_line(line, message, typed):
 
 @starts_a_process
 def test_the_file_runs_in_a_process_of_its_own(layers, capfd):
-    line = [f"{layers}:make", "--kind", "layer", "--no-causal"]
-    assert main(["examine", *line]) == 1
+    assert main(["examine", f"{layers}:make", "--kind", "layer"]) == 1
     output = capfd.readouterr()
     assert "✗ The scores are divided by √16." in re.sub(r"\n +", " ", output.out)
+    assert "I take it that every row may see every row" in output.out
     assert output.err == ""
+    assert not Path(layers.parent, "__pycache__").exists()
 
 
 @starts_a_process
@@ -188,15 +189,6 @@ def test_a_file_that_fills_the_memory_is_not_examined(layers, capfd, monkeypatch
     layers.write_text("import torch\nx = torch.ones(2**28)\n")
     assert main(["examine", f"{layers}:x"]) == 2
     assert "layers.py needs more memory than it may use" in capfd.readouterr().out
-
-
-@starts_a_process
-def test_python_m_attnbook_examine_works(layers):
-    command = [sys.executable, "-m", "attnbook", "examine", f"{layers}:Layer(16, 4)"]
-    done = subprocess.run([*command, "--kind", "layer"], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert "I take it that every row may see every row" in done.stdout
-    assert not Path(layers.parent, "__pycache__").exists()
 
 
 @starts_a_process
