@@ -65,32 +65,6 @@ STRIP = """() => {
     }
 }"""
 
-# Mark three elements of each kind of text: of one color and size on one background. A theme changes
-# only colors, so these are enough for axe-core once it has seen the whole page in another theme.
-SOME_OF_EACH_KIND = """() => {
-    const places = new Map([[null, ""]]);  // the background of an element, and where it comes from
-    const place = (element) => {
-        if (!places.has(element)) {
-            const {backgroundColor, backgroundImage, opacity, position} = getComputedStyle(element);
-            const own = [backgroundColor, backgroundImage, opacity, position].join();
-            const changes = own !== "rgba(0, 0, 0, 0),none,1,static";
-            places.set(element, place(element.parentElement) + (changes ? own + "/" : ""));
-        }
-        return places.get(element);
-    };
-    const marked = {};
-    for (const element of document.querySelectorAll("html *")) {
-        const {color, fontSize, fontWeight, textDecorationLine} = getComputedStyle(element);
-        const around = getComputedStyle(element.parentElement).color;
-        const look = [color, around, fontSize, fontWeight, textDecorationLine, place(element)];
-        const says = [...element.childNodes].some((n) => n.nodeType === 3 && n.data.trim());
-        const seen = says && element.checkVisibility({visibilityProperty: true});
-        if (element.shadowRoot || (seen && (marked[look] = (marked[look] ?? 0) + 1) <= 3)) {
-            element.dataset.someOfEachKind = "";
-        }
-    }
-}"""
-
 SHOW_ANSWERS = f"try {{ localStorage.setItem('{KEYS['answers']}', 'shown'); }} catch {{}}"
 
 
@@ -164,11 +138,6 @@ class Opened:
         run = "([within, options]) => axe.run(within, options).then(f => f.violations)"
         found = self.page.evaluate(run, [within, options])
         return [(rule["id"], node["html"][:200]) for rule in found for node in rule["nodes"]]
-
-    def low_contrast(self) -> list[tuple[str, str]]:
-        """Return axe-core's violations by colors, after another theme has had no violation."""
-        self.page.evaluate(SOME_OF_EACH_KIND)
-        return self.violations(COLORS, "[data-some-of-each-kind]")
 
     def outside(self) -> list[str]:
         """List the requests that went outside the book."""
