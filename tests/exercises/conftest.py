@@ -30,8 +30,8 @@ def solve(name, seed):
 def solved_cases(monkeypatch):
     """Solve each case once, and try each known mistake on it once; return the function `solve`.
 
-    All answers of a test run in one block of `preserved_state`, which lists the functions that an
-    answer may replace only once, and restores them after each answer.
+    All answers of a test run in one block of `preserved_state`, so that the functions that an
+    answer may replace are listed once. They are still restored after each answer.
     """
     outcomes = {}
 

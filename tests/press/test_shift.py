@@ -1,6 +1,7 @@
 """What a new reader gets: a page that does not move while it loads, even where its fonts come late.
 
-No answer to a prediction is shown yet, so no code may stand below an introduction that is hidden.
+No answer to a prediction is shown yet, so no code may be shown below an introduction
+that is hidden.
 """
 
 import threading

@@ -109,8 +109,8 @@ UNFOLDED = """(() => {{
         const found = {found};
         for (const fold of folds) fold.open = false;
         return found; }})()"""
-# What the next two scripts need: every element, also inside of figures, where it comes to rest, and
-# what is shown
+# What the next two scripts share: all elements, including those inside figures, with their
+# transitions finished, and whether an element is shown
 ELEMENTS = """
         for (const moving of document.getAnimations())
             if (moving instanceof CSSTransition) moving.finish();
@@ -118,13 +118,13 @@ ELEMENTS = """
         const elements = [...document.body.querySelectorAll("*")];
         for (const {shadowRoot} of elements)
             if (shadowRoot) elements.push(...shadowRoot.querySelectorAll("*"));
-        // a width of one pixel is for screen readers only
+        // an element one pixel wide is for screen readers only
         const shown = (element) => element.getBoundingClientRect().width > 1
             && element.checkVisibility({visibilityProperty: true, opacityProperty: true});"""
-# Lists the text, and the links in text, that the rules of WCAG 2.2 about contrast find too faint.
-# What lies below a text are the backgrounds of the elements around it. axe-core takes a hundred
-# times longer for these rules, since it computes for each text what lies below it at this place,
-# and it gives up on some texts.
+# Lists the text, and the links in text, whose contrast is too low by the rules of WCAG 2.2. The
+# background of a text is computed from the background colors of the elements around it, without
+# images. axe-core is much slower, because it looks up which elements overlap each text, and it
+# can't judge some texts. It still judges two pages of the Chinese edition.
 FAINT = UNFOLDED.format(
     found="(() => {"
     + ELEMENTS
@@ -144,7 +144,7 @@ FAINT = UNFOLDED.format(
             return (high + 0.05) / (low + 0.05);
         }
         const places = new Map([[undefined, [[["white", 1]], 1]]]);
-        function place(element) {  // what lies below an element's text, and the text's opacity
+        function place(element) {  // the colors behind an element's text, and the text's opacity
             if (!places.has(element)) {
                 const {backgroundColor, opacity} = getComputedStyle(element);
                 const [layers, alpha] = place(above(element));
@@ -189,7 +189,7 @@ ON_A_DESK = {
         for (const link of document.querySelectorAll("#pst-page-toc-nav a")) {
             const section = document.getElementById(decodeURIComponent(link.hash.slice(1)));
             section.scrollIntoView({behavior: "instant"});
-            await new Promise(requestAnimationFrame);  // the page has heard of it
+            await new Promise(requestAnimationFrame);  // so that the page notices the scroll
             const marked = document.querySelector("#pst-page-toc-nav a.active");
             const list = document.querySelector("#pst-secondary-sidebar").getBoundingClientRect();
             const {top, bottom} = marked?.getBoundingClientRect() ?? {top: NaN};
@@ -217,7 +217,7 @@ ON_A_DESK = {
 }
 # Lists targets under 24 pixels that are too close to another one, by the rule of WCAG 2.2: a circle
 # of 24 pixels around each must not reach another target, or the circle of another small one. It
-# agrees with axe-core's rule target-size, which takes twenty times longer.
+# replaces axe-core's rule target-size, which is much slower.
 SMALL_TARGETS = (
     "(() => {"
     + ELEMENTS
