@@ -13,6 +13,8 @@ from torch.testing import assert_close
 
 from attnbook import (
     GroupedQueryAttention,
+    KVCache,
+    LatentAttention,
     LearnedPositions,
     MultiHeadAttention,
     Rotary,
@@ -38,6 +40,7 @@ LAYERS = {
     "window": partial(MultiHeadAttention, D, H, attend=partial(window_attention, window=1)),
     "linear": partial(MultiHeadAttention, D, H, attend=linear_attention),
     "grouped": partial(GroupedQueryAttention, D, H, 2, rotary=Rotary(), qk_norm=True),
+    "latent": partial(LatentAttention, D, H, 16, d_k=4, d_rotary=4),
     "Shaw": partial(ShawAttention, D, H, max_distance=2),
     "Transformer-XL": partial(TransformerXLAttention, D, H),
     "sinusoidal": partial(SinusoidalPositions, D),
@@ -90,6 +93,18 @@ def test_autocast_agrees_with_full_precision_and_gives_gradients_in_float32(make
         assert tensor.grad is not None
         assert tensor.grad.dtype == torch.float32
         assert tensor.grad.isfinite().all()
+
+
+@SIMULATED
+@pytest.mark.filterwarnings("ignore:Mismatch dtype between input and weight")  # nn.RMSNorm's own
+@pytest.mark.parametrize("name", ["grouped", "latent"])
+def test_autocast_with_a_cache_agrees_with_full_precision(name):
+    layer, x, cache = made(LAYERS[name]), drawn(B, L, D).float(), KVCache()
+    expected = output(layer, x)
+    with torch.autocast(x.device.type, torch.bfloat16):
+        layer(x[:, :-1], cache=cache)
+        half, _ = layer(x[:, -1:], cache=cache)
+    assert_nearly_equal(half, expected[:, -1:], torch.bfloat16)
 
 
 def through_a_file(layer: nn.Module, make) -> nn.Module:

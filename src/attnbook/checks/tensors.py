@@ -102,8 +102,10 @@ def leading(**tensors: Tensor) -> torch.Size:
 
 def fits(given: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
     """Whether the given shape broadcasts to the wanted one without enlarging it."""
-    pairs = zip(reversed(given), reversed(wanted), strict=False)
-    return len(given) <= len(wanted) and all(size in (1, to) for size, to in pairs)
+    if len(given) > len(wanted):
+        return False
+    last = wanted[len(wanted) - len(given) :]
+    return all(size in (1, to) for size, to in zip(given, last, strict=True))
 
 
 def shape(x: Tensor) -> tuple[int, ...]:

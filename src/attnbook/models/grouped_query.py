@@ -89,9 +89,10 @@ class GroupedQueryAttention(nn.Module):
             raise ValueError("positions were given, but this layer uses none: it needs a Rotary")
         if positions is not None and on_read:
             raise ValueError("positions were given, but a cache with rotate_on_read counts them")
-        q = self.q_norm(split_heads(self.w_q(x), self.n_heads))  # (B, H, L, Dk)
-        k = self.k_norm(split_heads(self.w_k(x), self.n_kv_heads))  # (B, Hkv, L, Dk)
         v = split_heads(self.w_v(x), self.n_kv_heads)  # (B, Hkv, L, Dk)
+        # Under autocast, PyTorch 2.6's RMSNorm returns float32.
+        q = self.q_norm(split_heads(self.w_q(x), self.n_heads)).type_as(v)  # (B, H, L, Dk)
+        k = self.k_norm(split_heads(self.w_k(x), self.n_kv_heads)).type_as(v)  # (B, Hkv, L, Dk)
         if cache is not None and on_read:
             k, v = cache.update(k, v)  # (B, Hkv, Lk, Dk)
             positions = torch.arange(k.size(-2))

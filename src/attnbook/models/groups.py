@@ -40,9 +40,7 @@ def attend_in_groups(
             key, value = (x.repeat_interleave(group, dim=-3) for x in (key, value))
         return attend(query, key, value, mask, bias)
 
-    def fold(x: Tensor | None) -> Tensor | None:  # (..., H or 1, L or 1, W)
-        if x is None:
-            return None
+    def fold(x: Tensor) -> Tensor:  # (..., H or 1, L or 1, W)
         x = torch.atleast_2d(x)
         heads = max((group, *x.shape[-3:-2]))  # one group, if all heads have the same rows
         x = x.expand(*x.shape[:-3], heads, length, x.size(-1))
@@ -51,5 +49,6 @@ def attend_in_groups(
     def unfold(x: Tensor) -> Tensor:
         return x.unflatten(-2, (group, length)).flatten(-4, -3)  # (..., H, L, W)
 
-    output, weights = attend(fold(query), key, value, fold(mask), fold(bias))
+    mask, bias = (None if x is None else fold(x) for x in (mask, bias))
+    output, weights = attend(fold(query), key, value, mask, bias)
     return unfold(output), None if weights is None else unfold(weights)

@@ -85,7 +85,8 @@ class LatentAttention(nn.Module):
         q, q_rotary = split_heads(self.w_q(x), self.n_heads).split((self.d_k, self.d_rotary), -1)
         q_rotary = self._rotate(q_rotary, at)  # (B, H, L, d_rotary)
         k_rotary = self._rotate(self.w_r(x).unsqueeze(-3), at)  # (B, 1, L, d_rotary)
-        latent = self.c_norm(self.w_c(x)).unsqueeze(-3)  # (B, 1, L, kv_lora_rank)
+        # Under autocast, PyTorch 2.6's RMSNorm returns float32.
+        latent = self.c_norm(self.w_c(x)).type_as(k_rotary).unsqueeze(-3)  # (B, 1, L, kv_lora_rank)
         if cache is not None:
             k_rotary, latent = cache.update(k_rotary, latent)
         attend = self._absorbed if n_cached else self._expanded

@@ -142,7 +142,7 @@ def list_originals() -> Originals:
 def addresses(values: Iterable[ValuesView[Any]]) -> bytes:
     """Return the addresses of objects, which differ if one object has been replaced.
 
-    After nearly every answer they are the same, and comparing bytes is the fastest way to see that.
+    After nearly every answer they are the same, and comparing bytes shows this in little time.
     """
     return fromiter(itertools.chain.from_iterable(values), dtype=object).tobytes()
 
