@@ -183,12 +183,12 @@ def spelling() -> dict:
     "The weights of a query sum to 1, so a head that needs nothing still attends to something,"
     " often to the first word.",
     "A model can also come to depend on that word, even if it says nothing about the text.",
-    tried="seeds 11 to 15, of which four have to agree",
+    tried="seeds 5 to 34, of which four in five have to agree",
 )
 @torch.no_grad()
 def test_letters_that_need_nothing_attend_to_the_first_symbol_and_need_it(spelling):
     first, harm = [], []
-    for seed in range(11, 16):
+    for seed in range(5, 35):
         with torch.enable_grad():
             model = spelling["speller"](seed)
         texts, late = spelling["new_texts"], spelling["late"]
@@ -199,5 +199,5 @@ def test_letters_that_need_nothing_attend_to_the_first_symbol_and_need_it(spelli
             name: spelling["late_loss"](model, mask) for name, mask in spelling["masks"].items()
         }
         harm.append(losses["window of 4"] - losses["all"])
-    assert sum(weight > 0.2 for weight in first) >= 4  # of 32 symbols, each would get 0.03
-    assert sum(loss > 0.02 for loss in harm) >= 4
+    assert sum(weight > 0.2 for weight in first) >= 24  # of 32 symbols, each would get 0.03
+    assert 24 <= sum(loss > 0.02 for loss in harm) < 30  # "a few … lose almost nothing"

@@ -195,8 +195,8 @@ def test_mixtral_stores_and_uses_as_many_parameters_as_the_chapter_prints():
     expert = 3 * config.hidden_size * config.intermediate_size
     unused = config.num_local_experts - config.num_experts_per_tok
     used = total - config.num_hidden_layers * unused * expert
-    stored = f"{total / 1e9:.1f} billion parameters are stored, {used / 1e9:.1f} billion are used"
-    assert stored in chapter.printed()
+    both = f"{total / 1e9:.1f} billion parameters, {used / 1e9:.1f} billion per word"
+    assert both in chapter.printed()
     assert f"{of_llama / 1e9:.2f} billion parameters" in chapter.printed()
     assert "13 billion" in chapter.source("experts-seen")
     for name in "hidden_size", "intermediate_size", "num_hidden_layers", "num_key_value_heads":
