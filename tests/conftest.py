@@ -36,7 +36,7 @@ FIRST = (
     *("test_chinese_book", "test_pdf", "09_translation", "13_reading_attention"),
     *("12_language_model", "11_modern_attention", "08_transformer", "test_exercises", "test_lab"),
 )
-PAGES_LAST = ("test_pages", "test_where", "test_search", "test_search_answers", "test_layout")
+PAGES_LAST = ("test_pages", "test_search", "test_search_answers", "test_layout")
 
 collect_ignore = ["claims"]  # unless it is named, as by `make claims`, because it takes long
 

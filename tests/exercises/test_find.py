@@ -2,12 +2,14 @@
 
 import torch
 
-from attnbook import head_outputs
+from attnbook import device, head_outputs
 from attnbook.exercises.catalog import ALL
 from attnbook.exercises.chapters.ch13.find import BLOCK, N_HEADS
 from attnbook.exercises.chapters.ch13.shared import head_is
 
-CASES = [case.arguments for case in ALL["13.find"].cases(torch.Generator())]
+CASES = [
+    [x.to(device()) for x in case.arguments] for case in ALL["13.find"].cases(torch.Generator())
+]
 
 
 def n_right(model, ids, known, layer=0, head=0, new=lambda outputs: outputs):

@@ -42,6 +42,7 @@ def test_it_takes_the_steps_of_adam():
     torch.testing.assert_close(ours.weight, theirs.weight, rtol=0, atol=0)
 
 
+@pytest.mark.on_cpu  # a simulated GPU refuses to draw
 @pytest.mark.parametrize("loop", [train, train_long])
 def test_it_trains_in_training_mode_and_leaves_the_model_in_it(loop):
     model, modes = nn.Sequential(fresh(), nn.Dropout(0.5)).eval(), []

@@ -63,7 +63,7 @@ def test_the_figure_has_the_models_numbers(minilm):
         stored = torch.tensor(list(base64.b64decode(sentence["maps"]))).view(maps.shape)
         assert (stored - 100 * maps).abs().max() < 0.51
         moved = torch.tensor(
-            [[seen.without(n, head, zero) for head in range(12)] for n in range(6)]
+            [[float(seen.without(n, head, zero)) for head in range(12)] for n in range(6)]
         )
         assert (torch.tensor(sentence["moved"]) - moved).abs().max() < 0.06
 

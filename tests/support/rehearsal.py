@@ -42,6 +42,9 @@ RANDOM |= set("randn randn_like randperm bernoulli_ exponential_ normal_ random_
 MAKERS = set("arange as_tensor empty eye full linspace ones tensor zeros".split())
 MAKERS |= set("normal rand randint randn randperm tril_indices triu_indices".split())
 
+# These functions write into their `out` without resizing it first.
+FILLING = {"bmm", "softmax"}
+
 # A CPU tensor may be combined with one on the GPU only in copies and as an index.
 COPY = aten.copy_.default
 INDEX = {aten.index.Tensor, aten.index_put_.default, aten.index_put.default}
@@ -88,8 +91,8 @@ class OnGpu(Tensor):
                 triangle = torch.ones(args[0].size(-2), args[1].size(-2), dtype=torch.bool).tril()
                 kwargs = {**kwargs, "is_causal": False, "attn_mask": OnGpu(triangle)}
                 return func(*args[:3], **kwargs)
-        if kwargs and kwargs.get("out") is not None:  # `out` must not be a wrapper of a view
-            return kwargs.pop("out").copy_(func(*args, **kwargs))
+        if kwargs and kwargs.get("out") is not None and name not in FILLING:
+            return kwargs.pop("out").copy_(func(*args, **kwargs))  # others would resize a wrapper
         if name == "one_hot":  # PyTorch would compare the input with numbers on the CPU
             return OnGpu(func(args[0].held, *args[1:], **(kwargs or {})))
         if asked is Tensor.data and name == "__set__":
@@ -244,6 +247,7 @@ def softmax(x, dim, half_to_float):
 BACKWARDS: dict[Any, Callable[..., Any]] = {
     aten.mm.default: product,
     aten.bmm.default: product,
+    aten.bmm.out: lambda a, b, out: out.copy_(product(a, b)),
     aten.mv.default: lambda a, v: torch.mv(a.flip(-1), v.flip(-1)),
     aten.dot.default: lambda a, b: torch.dot(a.flip(-1), b.flip(-1)),
     aten.addmm.default: add_product,
@@ -251,6 +255,7 @@ BACKWARDS: dict[Any, Callable[..., Any]] = {
     aten.sum.dim_IntList: sum_along,
     aten.sum.default: lambda x, *, dtype=None: x.flatten().flip(0).sum(dtype=dtype),
     aten._softmax.default: softmax,
+    aten._softmax.out: lambda *x, out: out.copy_(softmax(*x)),
 }
 
 

@@ -79,13 +79,13 @@ class _Blocked(Function):
         for n, i, j in blocks:
             weights[n, i, j.stop :] = 0.0
             scores = weights[n, i, j]
-            torch.matmul(query[n, i] / math.sqrt(query.size(-1)), key[n, j].mT, out=scores)
+            torch.bmm(query[n, i] / math.sqrt(query.size(-1)), key[n, j].mT, out=scores)
             if bias is not None:
                 scores += bias[n, i, j]
             if mask is not None:
                 scores.masked_fill_(~mask[n, i, j], -math.inf)
             w = _softmax_in_place(scores)
-            torch.matmul(w, value[n, j], out=output[n, i])
+            torch.bmm(w, value[n, j], out=output[n, i])
         ctx.blocks = blocks
         ctx.save_for_backward(query, key, value, weights)
         ctx.set_materialize_grads(False)

@@ -54,11 +54,10 @@ def _at_once(
     query: Tensor, key: Tensor, value: Tensor, beta: Tensor, level: Tensor, state: Tensor
 ) -> tuple[Tensor, Tensor]:
     """Compute a few positions from the state before them; level is the logarithm of the decay."""
-    end, level = (
-        level.sum(-2, keepdim=True),
-        level.cumsum(-2),
-    )  # (..., L, 1), how much of the old state is left, as a logarithm
     later = torch.ones(*[key.size(-2)] * 2, dtype=torch.bool, device=key.device).triu(1)
+    end = level.sum(-2, keepdim=True)
+    # How much of the old state is left, as a logarithm: `cumsum` has no fixed order on a GPU.
+    level = level.mT.masked_fill(later, 0).sum(-1, keepdim=True)  # (..., L, 1)
     left = (level - level.mT).masked_fill(later, -torch.inf).exp()  # (..., L, L)
     system = beta * left * (key @ key.mT)  # its diagonal is not used: it counts as 1
     wanted = beta * (value - level.exp() * (key @ state))  # (..., L, Dv)

@@ -220,6 +220,7 @@ def test_parameters_in_another_order_are_named_before_what_follows_from_them():
     assert card_of(lambda key, query: (key @ query.mT).exp()).startswith("✓")
 
 
+@pytest.mark.on_cpu  # a simulated GPU refuses to draw
 def test_an_answer_that_differs_from_call_to_call_is_told_so():
     exercise = replace(TRY, properties=())
     noise = lambda q, k: compare(q, k) + 0.001 * torch.rand(len(q), len(k)).to(q)  # noqa: E731

@@ -35,7 +35,9 @@ CHANGES = {  # for each setting, a function that observes it and one that change
     "folder": (os.getcwd, lambda: os.chdir("/")),
     "deterministic": (
         torch.are_deterministic_algorithms_enabled,
-        lambda: torch.use_deterministic_algorithms(True),
+        lambda: torch.use_deterministic_algorithms(
+            not torch.are_deterministic_algorithms_enabled()
+        ),
     ),
     "anomalies": (torch.is_anomaly_enabled, lambda: torch.autograd.set_detect_anomaly(True)),
     "products": (

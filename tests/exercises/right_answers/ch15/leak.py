@@ -26,7 +26,7 @@ def detect_in_loops(layer, x):
                 found[i][j] = 1
             if difference[i] < 1e-10 and i >= j:
                 found[i][j] = -1
-    return torch.tensor(found)
+    return torch.tensor(found, device=x.device)
 
 
 RIGHT = (detect_all_at_once, detect_in_loops)

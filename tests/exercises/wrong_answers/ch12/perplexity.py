@@ -38,7 +38,8 @@ def with_an_axis(logits, tokens):
 
 def one_for_each_row(logits, tokens):
     counts = counted(tokens)
-    nats = F.cross_entropy(logits[:, :-1].mT, tokens[:, 1:], reduction="none")
+    rows, targets = logits[:, :-1].flatten(0, 1), tokens[:, 1:].flatten()
+    nats = F.cross_entropy(rows, targets, reduction="none").view(counts.shape)
     return ((nats * counts).sum(-1) / counts.sum(-1)).exp()
 
 
