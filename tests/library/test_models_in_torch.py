@@ -187,6 +187,7 @@ def test_a_model_with_an_option_of_attend_can_be_pickled(kind):
 # --- graphs ------------------------------------------------------------------------------------
 
 
+@pytest.mark.filterwarnings("ignore:Guards may run slower")  # on Python 3.13.0
 @UNTRACED
 @torch.no_grad()
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from press.extension.storage import KEYS
-from tests.support.pages import DESK, window
+from tests.support.pages import DESK, wait_until, window
 
 pytestmark = pytest.mark.usefixtures("book")
 
@@ -38,12 +38,12 @@ def test_progress_is_marked_and_can_be_erased(reader: BrowserContext, server: st
     stored = f"localStorage['{KEYS['read']}02_embeddings.html']"
     for seconds in (0, 6):
         page.keyboard.press("Home")
-        page.wait_for_function("scrollY === 0")
+        wait_until(page, "scrollY === 0")
         page.locator("#pst-page-toc-nav a").nth(-2).click()
-        page.wait_for_function(f"{links}.at(-2).matches('.active')")
+        wait_until(page, f"{links}.at(-2).matches('.active')")
         page.wait_for_timeout(1000 * seconds)
         page.keyboard.press("End")
-        page.wait_for_function(f"{links}.at(-1).matches('.active')")
+        wait_until(page, f"{links}.at(-1).matches('.active')")
         assert bool(page.evaluate(stored)) == bool(seconds)  # a jump to the end is not reading
     page.close(run_before_unload=True)
 
@@ -80,7 +80,7 @@ def test_the_first_page_continues_where_the_reader_left(
     reader: BrowserContext, server: str
 ) -> None:
     page = opened(reader, server + "book/03_single_head.html#attention-in-one-equation")
-    page.wait_for_function("document.querySelector('#pst-page-toc-nav a.active')")
+    wait_until(page, "document.querySelector('#pst-page-toc-nav a.active')")
     section = page.locator("#pst-page-toc-nav a.active")
     *_, name = section.inner_text().splitlines()  # a part's name is above its first section
     target = section.get_attribute("href")

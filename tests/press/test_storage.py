@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from press.extension.storage import KEYS
-from tests.support.pages import DESK, window
+from tests.support.pages import DESK, wait_until, window
 
 pytestmark = pytest.mark.usefixtures("book")
 
@@ -42,7 +42,7 @@ def test_everything_is_stored_under_the_books_own_keys(page: Page, server: str) 
     page.locator("#pst-page-toc-nav a").nth(-2).click()
     page.wait_for_timeout(6000)  # a jump to the end is not reading
     page.keyboard.press("End")
-    page.wait_for_function(f"localStorage['{KEYS['read']}03_single_head.html']")
+    wait_until(page, f"localStorage['{KEYS['read']}03_single_head.html']")
     exercise = page.locator("attn-choice").first
     exercise.evaluate("figure => localStorage.setItem(figure.key, 'yes')")
     page.goto(server + "book/index.html")

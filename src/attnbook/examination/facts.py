@@ -1,5 +1,6 @@
 """What only the author of the code knows: what is meant."""
 
+import inspect
 import re
 from dataclasses import dataclass, fields
 from typing import Any
@@ -73,8 +74,9 @@ class Facts:
 
 def meanings() -> dict[str, str]:
     """Return what each fact means: the lines of the docstring of `Facts`."""
-    text = re.sub(r"\n {19}", " ", str(Facts.__doc__))
-    return dict(re.findall(r"(?m)^ {4}(\w+) {2,}(.+)$", text))
+    text = inspect.cleandoc(str(Facts.__doc__))  # Python 3.13 removes the indentation itself
+    text = re.sub(r"\n {15}", " ", text)
+    return dict(re.findall(r"(?m)^(\w+) {2,}(.+)$", text))
 
 
 def read_facts(said: dict[str, Any]) -> Facts:

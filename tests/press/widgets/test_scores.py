@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import Browser, Page
 
-from tests.support.pages import FOLDER, PHONE, SHOW_ALL, window
+from tests.support.pages import FOLDER, PHONE, SHOW_ALL, wait_until, window
 
 pytestmark = pytest.mark.usefixtures("book")
 
@@ -55,7 +55,7 @@ def test_a_finger_that_begins_on_a_slider_scrolls(browser: Browser) -> None:
             at = {"x": box["x"] + 0.8 * box["width"], "y": box["y"] + 10 - down}
             touches = {"type": kind, "touchPoints": [at] if kind != "touchEnd" else []}
             finger.send("Input.dispatchTouchEvent", touches)
-        page.wait_for_function(f"scrollY > {scrolled} + 50")
+        wait_until(page, f"scrollY > {scrolled} + 50")
         assert slider.input_value() == before
         assert slider.get_attribute("aria-valuetext") == "× 1"
         assert page.locator("attn-softmax output").first.text_content() == "× 1"
