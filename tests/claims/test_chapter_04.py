@@ -116,7 +116,7 @@ def test_with_more_steps_one_head_reports_both_digits():
     """What 4.11 and 4.12 say about four and eight times the steps."""
     game = names(16)
     assert min(both_right(game, 1, steps=600, seeds=[0, 3])) > 0.8
-    assert min(both_right(game, 1, steps=1200, seeds=[4])) > 0.95
+    assert min(both_right(game, 1, steps=1200, seeds=[4])) > 0.9  # "nearly all nouns"
 
 
 def test_with_more_steps_the_digits_move_the_weights():
