@@ -56,7 +56,7 @@ def _at_once(
     """Compute a few positions from the state before them; level is the logarithm of the decay."""
     later = torch.ones(*[key.size(-2)] * 2, dtype=torch.bool, device=key.device).triu(1)
     end = level.sum(-2, keepdim=True)
-    # How much of the old state is left, as a logarithm: `cumsum` has no fixed order on a GPU.
+    # What is left of the old state at each position. On a GPU, `cumsum` has no fixed order.
     level = level.mT.masked_fill(later, 0).sum(-1, keepdim=True)  # (..., L, 1)
     left = (level - level.mT).masked_fill(later, -torch.inf).exp()  # (..., L, L)
     system = beta * left * (key @ key.mT)  # its diagonal is not used: it counts as 1
