@@ -83,8 +83,7 @@ def test_how_often_a_word_occurs_finds_hardly_more_kinds_than_luck(names):
 
 def started(names, seed: int, width: int, std: float, lr: float = 0.05) -> nn.Sequential:
     """A model whose table starts with this standard deviation, trained as in the chapter."""
-    model = names["fresh"](seed, width)
-    nn.init.normal_(model[0].weight, std=std)
+    model = names["fresh"](seed, width, std)
     train(model, names["guessing"](names["seen"]), 100, lr)
     return model
 

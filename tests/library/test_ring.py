@@ -35,7 +35,7 @@ def pytorch_ring(query: Tensor, key: Tensor, value: Tensor) -> list[Tensor]:
     return [torch_ring(dist.group.WORLD, 2, kernel, query, key, value, True)[0][:, 0]]
 
 
-@pytest.mark.on_cpu  # the processes exchange tensors of the CPU
+@pytest.mark.on_cpu  # the processes exchange CPU tensors
 @pytest.mark.parametrize("size", SIZES)
 def test_processes_together_compute_one_pass(size):
     query, key, value = query_key_value(2, lq=L, lk=L, dk=DK, dv=DK if size == 2 else DV)

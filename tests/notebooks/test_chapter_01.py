@@ -116,7 +116,7 @@ def networks() -> dict:
     return chapter.run("rnn-loop", "networks", "read", "gradients")
 
 
-@pytest.mark.on_cpu  # the matrices are drawn
+@pytest.mark.on_cpu  # its matrices are drawn at random, which a simulated GPU refuses
 def test_a_plain_rnn_mostly_makes_a_gradient_vanish_or_explode(networks):
     """Section 1.8: the part of the gradient in the farther half, by the matrix W_h.
 
