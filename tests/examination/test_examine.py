@@ -12,8 +12,11 @@ from attnbook.examination.report import AttentionFault, Report
 from attnbook.exercises.cards.as_html import card_as_html
 from attnbook.exercises.cards.feedback import Feedback
 from attnbook.exercises.catalog import ALL
+from attnbook.training import load_language_model
 from manuscript.common import ROOT
 from tests.examination.pieces import FAULTY, RIGHT
+from tests.examination.pieces.layers import Fused
+from tests.examination.pieces.positions import Turned
 from tests.support.pages import PHONE
 
 # A finding of level △ about right code: what it says is true.
@@ -75,6 +78,19 @@ def test_a_fact_that_does_not_exist_is_refused():
         for value in (0, True, 2.5, "4"):
             with pytest.raises(ValueError, match=f"{name}=.*: it must be a whole number above 0"):
                 examine(len, kind="core", **{name: value})
+
+
+def test_a_trained_model_may_have_a_large_loss_on_random_ids():
+    report = examine(load_language_model(0)[0], causal=True)
+    assert [found.fault for found in report.findings] == ["initial_loss"], report
+    assert not report.is_faulty
+    assert "the scale inside" in report.tried
+
+
+def test_numbers_that_nothing_explains_are_mentioned():
+    sentence = "attention with them gives other numbers"
+    reports = (examine(layer, kind="layer", causal=True) for layer in (Fused(), Turned()))
+    assert [sentence in str(report).replace("\n  ", " ") for report in reports] == [False, True]
 
 
 @pytest.mark.on_cpu

@@ -49,6 +49,7 @@ FAULTS = {
     "left_padding": Fault("6.8", "12.repair"),
     # positions
     "order_blind": Fault("7.1", "07.order"),
+    "order_counts": Fault("7.1", "07.order"),
     "position_batch": Fault("7.2", "07.encode"),
     "position_table": Fault("7.3", "07.repair"),
     "position_product": Fault("7.2", "07.encode"),
@@ -70,7 +71,7 @@ FAULTS = {
     "cross_causal": Fault("6.14", "08.repair"),
     "cross_roles": Fault("5.4", "05.roles"),
     # logits, losses, sampling
-    "initial_loss": Fault("12.4"),
+    "initial_loss": Fault("12.4", is_wrong=False),
     "not_logits": Fault("8.8"),
     "shift_none": Fault("9.4", "09.shift"),
     "shift_twice": Fault("9.4", "09.shift"),

@@ -16,7 +16,7 @@ from attnbook.examination.order import ORDER
 from attnbook.examination.padding import check_padding
 from attnbook.examination.parameters import check_parameters
 from attnbook.examination.roles import check_roles, check_rotations
-from attnbook.examination.rows import diagonal, judge, moves, next_id
+from attnbook.examination.rows import diagonal, judge, moves, next_id, with_faint_moves
 from attnbook.examination.subject import enlarge_small_weights
 from attnbook.examination.trace import Fused, Softmax, traced
 from attnbook.language import _
@@ -41,7 +41,7 @@ def examine_lm(exam: Exam) -> None:
     if not name_inside(exam, lambda: exam.subject(ids)):
         check_rows(exam, ids, size)
     check_placing(exam, ids)
-    if not exam.report.findings or exam.facts.step:
+    if not exam.report.is_faulty or exam.facts.step:
         check_inner_scales(exam, lambda: exam.subject(ids))
         check_roles(exam, lambda: exam.subject(ids))
         check_rotations(exam, exam.subject, torch.full_like(ids, 1), torch.full_like(ids, 2))
@@ -68,9 +68,9 @@ def check_first_loss(exam: Exam, size: int) -> bool:
     loss = F.cross_entropy(logits.flatten(0, 1), labels.flatten()).item()
     if loss > math.log(size) + MARGIN:
         sentence = _(
-            "Before any training the loss is {loss:.1f}, and a guess among {n} ids has "
-            "ln {n} = {guess:.1f}: the logits are too large. Initialize the last matrix with a "
-            "smaller standard deviation, such as 1/√d_model."
+            "On random ids the loss is {loss:.1f}, and a guess among {n} ids has "
+            "ln {n} = {guess:.1f}. If the model has not been trained, its logits are too large: "
+            "initialize the last matrix with a smaller standard deviation, such as 1/√d_model."
         )
         sentence = sentence.format(loss=loss, n=size, guess=math.log(size))
         exam.report.add("initial_loss", sentence)
@@ -129,6 +129,7 @@ def check_rows(exam: Exam, ids: Tensor, size: int) -> None:
             )
         )
     keep = keep.tril() if exam.facts.causal else keep
+    seen = with_faint_moves(exam.subject, [ids], seen, keep, change=next_id(size))
     if exam.facts.window:
         keep = keep.triu((1 - exam.facts.window) * count_layers(exam, ids))
     leaks = (seen & ~keep & ~diagonal(seen)).any()

@@ -24,8 +24,10 @@ from attnbook.mistakes.head import RIGHT
 MEASURED = 2  # readings for which the scale is measured
 
 
-def name_layer(given: LayerInput, output: Tensor) -> None:
+def name_layer(given: LayerInput, output: Tensor) -> bool:
     """Rebuild the layer's numbers, and report the mistake if there is one.
+
+    Return whether its matrices are known, and nothing that was tried gives its numbers.
 
     All readings of the matrices are tried without a mistake first, because one reading with a
     mistake may give the numbers of another reading without one.
@@ -33,30 +35,31 @@ def name_layer(given: LayerInput, output: Tensor) -> None:
     exam = given.exam
     module = exam.subject.module
     if module is None or exam.facts.block or exam.facts.scale == "own":
-        return
+        return False
     scale = exam.facts.scale
     right = right_layer(exam)
     read = list(readings(module, exam.facts))
     if not read:
-        return
+        return False
     exam.report.attempt(_("the same matrices in an attention of our own"))
     found = projected(given, read)
     for each in found:
         if right.fits(given, each, output):
             heads = _("I found its matrices, and {n} heads; its numbers are those of attention.")
             exam.report.note(heads.format(n=each.reading.n_heads))
-            return
+            return False
     if read[0].n_heads > 1 and read[0].n_in * read[0].n_heads == given.x.size(-1):
         sentence = _(
             "All {n} heads use the same small matrix. Each needs its own: project to the whole "
             "width first, and split then."
         )
         exam.report.add("shared_heads", sentence.format(n=read[0].n_heads))
-        return
+        return False
     if name_mistake(given, found, right, output):
-        return
-    if not isinstance(scale, (int, float)):
-        name_scale(given, found, output)
+        return False
+    if not isinstance(scale, (int, float)) and name_scale(given, found, output):
+        return False
+    return any(each.reading.usual for each in found)
 
 
 def right_layer(exam: Exam) -> Rebuilt:
@@ -147,8 +150,8 @@ def call(given: LayerInput) -> Tensor:
     return given.exam.subject(*given.arguments())
 
 
-def name_scale(given: LayerInput, found: list[Projected], output: Tensor) -> None:
-    """The scores may be multiplied by any other number."""
+def name_scale(given: LayerInput, found: list[Projected], output: Tensor) -> bool:
+    """The scores may be multiplied by any other number; return whether they are."""
     seen = [scale for scale, _width in scales(traced(lambda: call(given)))]
     for each in [p for p in found if p.reading.usual][:MEASURED]:
 
@@ -165,4 +168,5 @@ def name_scale(given: LayerInput, found: list[Projected], output: Tensor) -> Non
             )
             right = (each.reading.width // each.reading.n_heads) ** -0.5
             given.exam.report.add("scale", sentence.format(scale=scale, right=right))
-            return
+            return True
+    return False

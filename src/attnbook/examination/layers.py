@@ -15,7 +15,7 @@ from attnbook.examination.norms import mixing_norm, norm_of_columns
 from attnbook.examination.order import check_blindness, check_order, check_single_row
 from attnbook.examination.parameters import check_parameters
 from attnbook.examination.roles import check_roles, check_rotations
-from attnbook.examination.rows import diagonal, judge, moves
+from attnbook.examination.rows import diagonal, judge, moves, with_faint_moves
 from attnbook.examination.subject import enlarge_small_weights
 from attnbook.language import _
 
@@ -58,8 +58,12 @@ def look(given: LayerInput, crossed: bool) -> LayerInput:
     """Find out who moves whom, and name what is not as it should be."""
     exam = given.exam
     exam.report.attempt(_("who moves whom"))
-    seen = moves(exam.subject, given.arguments(), which=int(crossed))
+    which = int(crossed)
+    seen = moves(exam.subject, given.arguments(), which)
+    earlier = given.keep[0] if crossed else given.keep[0].tril()
+    seen = with_faint_moves(exam.subject, given.arguments(), seen, earlier, which)
     given = understand_causal(given, seen, crossed)
+    seen = with_faint_moves(exam.subject, given.arguments(), seen, given.keep[0], which)
     leaks = (
         (seen & ~given.keep[0]).any()
         if crossed
@@ -76,14 +80,14 @@ def look(given: LayerInput, crossed: bool) -> LayerInput:
     def run_once() -> Tensor:
         return exam.subject(*given.arguments())
 
-    name_layer(given, run_once())
+    is_unexplained = name_layer(given, run_once())
     if not crossed and len(exam.report.findings) == n_before:
         name_inside(exam, run_once)
     if len(exam.report.findings) == n_before:
         check_inner_softmax(exam, run_once)
     if len(exam.report.findings) > n_before:
         return given
-    if not crossed and exam.facts.layout == "BLD":
+    if not crossed and not leaks and exam.facts.layout == "BLD":
         a, b = (given.x[:, i : i + 1].expand_as(given.x).contiguous() for i in range(2))
         if check_rotations(exam, lambda x: exam.subject(*given.arguments(x)), a, b):
             return given
@@ -95,6 +99,14 @@ def look(given: LayerInput, crossed: bool) -> LayerInput:
     if len(exam.report.findings) == n_before and not check_roles(exam, run_once):
         check_inner_scales(exam, run_once)
         check_single_row(given)
+    if is_unexplained and len(exam.report.findings) == n_before:
+        exam.report.note(
+            _(
+                "I found its matrices, but attention with them gives other numbers. Rotary "
+                "positions, norms, biases, gates or sinks would explain that, and so would a fault "
+                "that I do not know."
+            )
+        )
     return given
 
 

@@ -67,35 +67,73 @@ def check_rotations(exam: Exam, run: Callable[[Tensor], Any], a: Tensor, b: Tens
     for one, other in pairs:
         if one.q.shape[-2] != one.k.shape[-2] or one.q.shape[-2] != a.size(1):
             return False
-        if not is_constant(one.v) or one.q.shape != other.q.shape:
+        if one.q.shape != other.q.shape:
             return False
-        if is_constant(one.q - other.q) or is_stationary(one):
+        q, k, v = (is_turned(x, y) for x, y in zip(one, other, strict=True))
+        if v and is_constant(lengths(one.v)):
+            exam.report.add("rotary", values_sentence())
+            return True
+        if v or not is_constant(one.v):
+            return False
+        if not (q or k) or is_stationary(one):
             continue
+        if q != k and is_constant(lengths(one.q)) and is_constant(lengths(one.k)):
+            exam.report.add("rotary", one_sided_sentence(_("queries") if q else _("keys")))
+            return True
         sentence = _(
             "With the same row at each position, the products of queries and keys should depend on "
             "their distance only, and those at distance 1 are {first:.3g}, {second:.3g}, … So "
-            "the rotation is wrong: the angles and the pairs do not belong together, or a sign is "
-            "wrong."
+            "the rotation is wrong (the angles and the pairs do not belong together, or a sign is "
+            "wrong), or what follows it depends on the position, such as a norm."
         )
-        dots = diagonals(one)[1].flatten()
+        dots = diagonals(one.q, one.k)[1].flatten()
         exam.report.add("rotary", sentence.format(first=dots[0].item(), second=dots[1].item()))
         return True
     return False
 
 
-def is_constant(rows: Tensor) -> bool:
+def values_sentence() -> str:
+    return _(
+        "With the same row at each position, the values should be equal. They have equal lengths "
+        "and different directions: they are rotated, too. Rotate queries and keys only."
+    )
+
+
+def one_sided_sentence(rotated: str) -> str:
+    sentence = _(
+        "With the same row at each position, only the {rotated} turn with the position. Rotate "
+        "both queries and keys: then their products depend on their distance only."
+    )
+    return sentence.format(rotated=rotated)
+
+
+def is_turned(a: Tensor, b: Tensor) -> bool:
+    """Whether rows differ in a way that adding something to each position does not explain."""
+    return not is_constant(a - b, beside=a)
+
+
+def is_constant(rows: Tensor, beside: Tensor | None = None) -> bool:
     """Whether all rows are equal but for rounding."""
-    return bool((rows - rows[..., :1, :]).abs().max() <= 1e-4 * rows.abs().max())
+    size = (rows if beside is None else beside).abs().max()
+    return bool((rows - rows[..., :1, :]).abs().max() <= 1e-4 * size)
 
 
-def diagonals(seen: Seen) -> list[Tensor]:
+def lengths(rows: Tensor) -> Tensor:
+    """Return the length of each row: (..., L, d) -> (..., L, 1)."""
+    return rows.norm(dim=-1, keepdim=True)
+
+
+def diagonals(q: Tensor, k: Tensor) -> list[Tensor]:
     """Return the products of queries and keys at distances 0, 1, 2 of the first head."""
-    q, k = (t.reshape(-1, *t.shape[-2:])[0] for t in (seen.q, seen.k))
+    q, k = (t.reshape(-1, *t.shape[-2:])[0] for t in (q, k))
     return [(q @ k.mT).diagonal(-distance) for distance in range(3)]
 
 
 def is_stationary(seen: Seen) -> bool:
-    """Whether products of queries and keys depend on the distance only."""
-    lines = diagonals(seen)
+    """Whether products of queries and keys depend on the distance only.
+
+    Their lengths may depend on the position, as with a scale that grows with the number of keys.
+    """
+    lines = diagonals(*(t / lengths(t).clamp(min=1e-12) for t in (seen.q, seen.k)))
     size = max(line.abs().max() for line in lines)
     return all(bool((line - line[0]).abs().max() <= 1e-3 * size) for line in lines)

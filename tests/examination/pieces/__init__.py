@@ -16,6 +16,7 @@ for name in (
     "other_cores",
     "other_layers",
     "other_right_layers",
+    "positions",
     "other_models",
     "rebuilt",
     "functional",
