@@ -6,6 +6,7 @@ from torch import Tensor
 from attnbook.examination.calling import CannotCall
 from attnbook.examination.core_input import Core, declared_head
 from attnbook.examination.inner import check_inner_scales, check_inner_softmax
+from attnbook.examination.not_finite import report_rows
 from attnbook.examination.reference import (
     evidence,
     largest,
@@ -30,18 +31,23 @@ def name_core(core: Core, output: Tensor) -> bool:
     right = core.expected(declared_head(exam))
     if right is not None and right.shape == output.shape and same(output, right):
         return False
+    numbers = output.nan_to_num(0.0)  # our own attention gives 0 where no key is left
     for fault, sentence, head in variants(has_mask=core.masked or bool(exam.facts.causal)):
         other = core.expected(head)
-        if other is not None and other.shape == output.shape and same(output, other):
+        if other is not None and other.shape == output.shape and same(numbers, other):
             exam.report.add(fault, sentence + evidence(output, right))
             return True
-    if name_groups(core, output) or name_causal(core, output) or name_scale(core, output):
+    if name_groups(core, numbers) or name_causal(core, numbers) or name_scale(core, numbers):
         return True
     if check_inner_softmax(exam, lambda: exam.subject(*core.arguments())):
         check_inner_scales(exam, lambda: exam.subject(*core.arguments()))
         return True
+    if not output.isfinite().all():
+        report_rows(exam, output if core.n_heads == 0 else output.transpose(1, 2))
+        return True
     sentence = _(
-        "The numbers are not those of softmax(q kᵀ / √d_k) v, and no known mistake gives them."
+        "The numbers are not those of softmax(q kᵀ / √d_k) v, and no known mistake gives them. If "
+        "it is not meant to be softmax attention, I have nothing to compare it with."
     )
     exam.report.add("numbers", sentence)
     return True
@@ -129,7 +135,11 @@ def report_causal(core: Core, shift: int, width: int | None) -> None:
         sentence = _("Each query sees one later key: the diagonal of the mask is off by one.")
         report.add("sees_next", sentence)
     else:
-        report.add("blind", _("A query does not see its own key: the diagonal is off by one."))
+        sentence = _(
+            "A query does not see its own key: the diagonal of the mask is off by one. Hide "
+            "`triu(1)`, not `triu(0)`."
+        )
+        report.add("not_itself", sentence)
 
 
 def name_scale(core: Core, output: Tensor) -> bool:

@@ -52,7 +52,7 @@ def uses(event: Event, weights: Tensor) -> bool:
 def name_softmax(exam: Exam, softmax: Softmax, product: Product) -> bool:
     """Name a softmax along another axis than the product sums over, or a mask after it."""
     used, weights = product.a, softmax.weights
-    if torch.equal(used, weights):
+    if torch.equal(used.nan_to_num(), weights.nan_to_num()):
         if softmax.axis == product.axis:
             return False
         sentence = _(

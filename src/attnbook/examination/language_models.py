@@ -12,6 +12,7 @@ from attnbook.examination.inner import check_inner_scales, check_inner_softmax
 from attnbook.examination.inside import check_placing, name_inside
 from attnbook.examination.model_input import BATCH, N_IDS, vocabulary_sizes
 from attnbook.examination.norms import mixing_norm, norm_of_columns
+from attnbook.examination.not_finite import not_finite
 from attnbook.examination.order import ORDER
 from attnbook.examination.padding import check_padding
 from attnbook.examination.parameters import check_parameters
@@ -86,10 +87,7 @@ def check_sentences(exam: Exam, ids: Tensor, size: int) -> bool:
         sentence = _("Two calls after `eval()` differ: dropout, or another random number, is on.")
         report.add("random_eval", sentence)
         return False
-    if not output.isfinite().all():
-        rows = (~output.isfinite().all(-1)).any(0).nonzero().flatten().tolist()
-        sentence = _("The logits of rows {rows} are nan: a row that sees nothing gives 0/0.")
-        report.add("empty_row", sentence.format(rows=", ".join(map(str, rows))))
+    if not_finite(exam, output, lambda: subject(ids)):
         return False
     report.attempt(_("another sentence in the batch"))
     other = ids.clone()

@@ -12,6 +12,7 @@ from attnbook.examination.layer_input import LayerInput, draw_layer
 from attnbook.examination.layer_limits import check_limits
 from attnbook.examination.layer_names import name_layer
 from attnbook.examination.norms import mixing_norm, norm_of_columns
+from attnbook.examination.not_finite import not_finite
 from attnbook.examination.order import check_blindness, check_order, check_single_row
 from attnbook.examination.parameters import check_parameters
 from attnbook.examination.roles import check_roles, check_rotations
@@ -41,7 +42,9 @@ def run(exam: Exam, *, crossed: bool) -> None:
         )
     )
     output = exam.subject(*given.arguments())
-    if is_random(given, output) or is_not_finite(given, output):
+    if is_random(given, output):
+        return
+    if not_finite(exam, output, lambda: exam.subject(*given.arguments()), given.keep):
         return
     if sentences_meet(given, output) or depends_on_batch(given, output):
         return
@@ -146,16 +149,6 @@ def is_random(given: LayerInput, output: Tensor) -> bool:
         "`self.training`, or `dropout_p=self.p if self.training else 0.0`."
     )
     exam.report.add("random_eval", sentence)
-    return True
-
-
-def is_not_finite(given: LayerInput, output: Tensor) -> bool:
-    """A row that may look at something, at least at itself, must not be nan."""
-    if output.isfinite().all():
-        return False
-    rows = (~output.isfinite().all(-1)).any(0).nonzero().flatten().tolist()
-    sentence = _("Rows {rows} are nan, although every row may look at something: at least itself.")
-    given.exam.report.add("empty_row", sentence.format(rows=", ".join(map(str, rows))))
     return True
 
 

@@ -37,12 +37,21 @@ def variants(*, has_mask: bool) -> Iterator[Variant]:
     if not has_mask:
         return
     for wrong in (line for line in MASK_MISTAKES if line.fault):
-        yield Variant(wrong.fault, _(wrong.message), replace(RIGHT, weights=wrong.wrong))
+        sentence = inverted() if wrong.fault == "mask_inverted" else _(wrong.message)
+        yield Variant(wrong.fault, sentence, replace(RIGHT, weights=wrong.wrong))
     sentence = _(
         "Hidden scores are only 10 lower than the others, so a large hidden score comes through. "
         "Fill them with −∞."
     )
     yield Variant("mask_soft", sentence, replace(RIGHT, weights=lowered_a_little))
+
+
+def inverted() -> str:
+    """Say that a mask is inverted, and what True means."""
+    return _(
+        "The mask is inverted: it hides what may be seen. True hides in `masked_fill` and in "
+        "nn.MultiheadAttention, and shows in `F.scaled_dot_product_attention`."
+    )
 
 
 def scaled_head(scale: float) -> Head:

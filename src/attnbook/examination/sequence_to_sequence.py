@@ -8,6 +8,7 @@ from attnbook.examination.inner import check_inner_scales
 from attnbook.examination.inside import name_inside
 from attnbook.examination.memory import check_memory, exchanged_roles
 from attnbook.examination.model_input import BATCH, vocabulary_sizes
+from attnbook.examination.not_finite import not_finite
 from attnbook.examination.parameters import check_parameters
 from attnbook.examination.roles import check_roles
 from attnbook.examination.rows import judge, moves, next_id
@@ -56,6 +57,8 @@ def check_sentences(exam: Exam, source: Tensor, target: Tensor) -> bool:
     if exam.subject.is_random(output, source, target):
         sentence = _("Two calls after `eval()` differ: dropout, or another random number, is on.")
         exam.report.add("random_eval", sentence)
+        return False
+    if not_finite(exam, output, lambda: exam.subject(source, target)):
         return False
     exam.report.attempt(_("a sentence alone"))
     if not exam.subject.same(output[:1], exam.subject(source[:1], target[:1])):

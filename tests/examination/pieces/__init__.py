@@ -25,6 +25,7 @@ for name in (
     "generators",
     "translators",
     "variants",
+    "not_finite",
 ):
     import_module(f"tests.examination.pieces.{name}")  # each registers its pieces
 
