@@ -77,7 +77,13 @@ def examine(thing: Any, kind: str | None = None, **facts: Any) -> Report:
 
 
 def complete(said: Facts, kind: str, *, guessed: bool) -> Facts:
-    """Add what a named kind implies: a language model predicts the next word, so it is causal."""
+    """Add what a named kind implies: a language model predicts the next word, so it is causal.
+
+    Raises:  ValueError for a fact that the kind does not have
+    """
+    if said.layout == "BLHD" and kind != "core":
+        message = _('layout="BLHD" is for a core, and this is examined as kind="{kind}"')
+        raise ValueError(message.format(kind=kind))
     if kind == "lm" and said.causal is None and not guessed:
         said = replace(said, causal=True)
     if kind == "lm" and said.keep:

@@ -14,7 +14,7 @@ KINDS = (
 CHOICES = {
     "mask": ("keep", "hide", "keep01", "add"),
     "mask_shape": ("LL", "BL", "BLL", "B1LL", "BHLL"),
-    "layout": ("BLD", "LBD", "LD"),
+    "layout": ("BLD", "LBD", "LD", "BLHD"),
     "block": ("pre", "post"),
 }
 COUNTS = ("window", "groups", "n_heads", "vocabulary", "d_model", "d_context")
@@ -29,7 +29,8 @@ class Facts:
     mask_shape     "LL" (Lq, Lk), "BL" (B, Lk), "BLL" (B, Lq, Lk), "B1LL", "BHLL" (B, H, Lq, Lk)
     causal         whether a row may see earlier rows and itself only
     positions      whether the order of the rows counts
-    layout         "BLD" (B, L, D), "LBD" (L, B, D) or "LD" (L, D)
+    layout         "BLD" (B, L, D), "LBD" (L, B, D), "LD" (L, D), or "BLHD" for a core whose heads
+                   come after the rows
     window         how many keys a row may see, itself included
     groups         the number of key heads of grouped queries
     heads          the heads of a core, whose axis comes after the batch; 0 without such an axis

@@ -59,6 +59,9 @@ class Subject:
         if self.facts.layout == "LBD":
             turned = [value.transpose(0, 1) for value in values[: self.n_rows]]
             return self.answer([*turned, *values[self.n_rows :]]).transpose(0, 1)
+        if self.facts.layout == "BLHD":
+            turned = [value.transpose(1, 2) for value in values[: self.n_rows]]
+            return self.answer([*turned, *values[self.n_rows :]]).transpose(1, 2)
         return self.answer(values)
 
     def answer(self, values: Sequence[Tensor]) -> Tensor:

@@ -26,6 +26,7 @@ for name in (
     "translators",
     "variants",
     "not_finite",
+    "unsaid",
 ):
     import_module(f"tests.examination.pieces.{name}")  # each registers its pieces
 
