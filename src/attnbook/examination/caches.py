@@ -1,17 +1,19 @@
 """A model with a cache: word by word, and several words at once, against the whole text."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from attnbook.examination.calling import pick
+from attnbook.examination.calling import parameters_of, pick
 from attnbook.examination.exam import Exam
 from attnbook.examination.rows import next_id
 from attnbook.examination.trace import Event, Fused, Softmax, traced
 from attnbook.language import _
 
+CACHE = re.compile(r"(layer_)?past\w*|(kv_?|key_value_)?caches?", re.IGNORECASE)
 CHUNKS = (2, 3, 1)  # new words in each step
 LATE = 4  # a word in the second chunk, which its row 2 must not see
 
@@ -46,6 +48,22 @@ def check_cache(exam: Exam, ids: Tensor, size: int) -> None:
         exam.report.add("alignment", sentence)
 
 
+def note_cache(exam: Exam) -> None:
+    """Note a cache that was not tried, because no step was named."""
+    names = [p.name for p in parameters_of(exam.subject.thing)]
+    found = next((name for name in names if CACHE.fullmatch(name)), "")
+    if not found:
+        return
+    if isinstance(exam.subject.thing, nn.Module) and names.index(found) == 1:
+        sentence = _('It takes a cache, `{name}`, which I did not try: say `step="forward"`.')
+    else:
+        sentence = _(
+            "It takes a cache, `{name}`, which I did not try: say `step=`, a function of new ids "
+            "and the cache that returns logits and the cache."
+        )
+    exam.report.note(sentence.format(name=found))
+
+
 def name_steps(exam: Exam, ids: Tensor, words: Tensor) -> None:
     """Say whether the last word sees the words in the cache."""
     n = ids.size(1)
@@ -74,7 +92,14 @@ def name_steps(exam: Exam, ids: Tensor, words: Tensor) -> None:
         )
         exam.report.add("cache_positions", sentence)
         return
-    if set(range(1, n - 1)) & set(seen):
+    if seen in ([], [n - 1]):
+        sentence = _(
+            "With the cache, the last word sees no other word: the keys and values of earlier "
+            "words are not used. Append the new ones to those in the cache."
+        )
+        exam.report.add("cache_mask", sentence)
+        return
+    if seen[0] > 0 or set(range(1, n - 1)) & set(seen):
         sentence = _(
             "Word by word with the cache, the last word sees only words {seen}, and without it "
             "words {whole}: keys and values are lost, or belong to another layer."

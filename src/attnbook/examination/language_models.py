@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from attnbook.examination.caches import check_cache
+from attnbook.examination.caches import check_cache, note_cache
 from attnbook.examination.exam import Exam
 from attnbook.examination.inner import check_inner_scales, check_inner_softmax
 from attnbook.examination.inside import check_placing, name_inside
@@ -48,6 +48,8 @@ def examine_lm(exam: Exam) -> None:
         check_rotations(exam, exam.subject, torch.full_like(ids, 1), torch.full_like(ids, 2))
     if exam.facts.step:
         check_cache(exam, ids, size)
+    else:
+        note_cache(exam)
     if exam.facts.pad is not None and (exam.facts.keep or not exam.facts.causal):
         exam.subject.convert(torch.float32)
         check_padding(exam, ids[:1], size)

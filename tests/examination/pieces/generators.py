@@ -138,6 +138,15 @@ def _():
     return Bloom(Forgetful)
 
 
+@faulty("the cache is not used", "cache_mask", **STEP)
+def _():
+    class Alone(Attention):
+        def extend(self, past, k, v):
+            return k, v
+
+    return Bloom(Alone)
+
+
 @faulty("keys in the order new, old; values old, new", "cache_positions", **STEP)
 def _():
     class Mixed(Attention):
