@@ -144,6 +144,7 @@ def test_a_file_that_cannot_be_imported_is_not_examined(source, message, layers)
         ("examine nowhere.py:Layer", "nowhere.py: No such file"),
         ("examine layers.py", "name a file and what to examine in it"),
         ("examine layers.py:Layer --kind head", "invalid choice: 'head'"),
+        ("examine layers.py:Layer --causal true", "attnbook examine -h lists the options"),
     ],
 )
 def test_an_error_in_the_command_is_one_line(line, message, typed):

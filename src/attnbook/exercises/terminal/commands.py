@@ -29,7 +29,10 @@ class Parser(argparse.ArgumentParser):
     """A parser that raises UsageError instead of printing its usage and exiting."""
 
     def error(self, message: str) -> NoReturn:
-        more = _("{message} ({program} -h lists the commands)")
+        if self.prog == PROGRAM:
+            more = _("{message} ({program} -h lists the commands)")
+        else:
+            more = _("{message} ({program} -h lists the options)")
         raise UsageError(more.format(message=message, program=self.prog))
 
 
@@ -37,7 +40,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; return 0, 1 (wrong answer or warnings), 2 (error) or 130 (interrupted)."""
     as_text.command_template = PROGRAM + " {name} {exercise}"
     try:
-        options = vars(parser().parse_args(arguments))
+        found, unknown = parser().parse_known_args(arguments)
+        options = vars(found)
+        command = options.pop("parser")
+        if unknown:
+            message = _("unrecognized arguments: {arguments}")
+            command.error(message.format(arguments=" ".join(unknown)))
         return options.pop("run")(**options) or 0
     except BrokenPipeError:
         raise
@@ -63,14 +71,14 @@ def parser() -> Parser:
             "in this folder was saved last, or else to the next one."
         ),
     )
-    parser.set_defaults(run=parser.print_help)
+    parser.set_defaults(run=parser.print_help, parser=parser)
     commands = parser.add_subparsers(title=_("commands"), metavar=_("COMMAND"))
     parsers = {}
     for name, (run, argument) in COMMANDS.items():
         description = _(str(run.__doc__))
         help_text = description[0].lower() + description[1:-1]
         parsers[name] = commands.add_parser(name, help=help_text, description=description)
-        parsers[name].set_defaults(run=run)
+        parsers[name].set_defaults(run=run, parser=parsers[name])
         if argument:
             parsers[name].add_argument("which", nargs="?", default="", metavar=argument)
     commands.add_parser("help", help=_("show this list of commands"))
