@@ -78,6 +78,9 @@ def test_a_fact_that_does_not_exist_is_refused():
         for value in (0, True, 2.5, "4"):
             with pytest.raises(ValueError, match=f"{name}=.*: it must be a whole number above 0"):
                 examine(len, kind="core", **{name: value})
+    for value in (0, "no"):
+        with pytest.raises(ValueError, match="it must be True or False"):
+            examine(len, kind="core", causal=value)
 
 
 def test_a_trained_model_may_have_a_large_loss_on_random_ids():

@@ -116,14 +116,19 @@ def find_way(
                 problem = error
     if returned and not (problem and own_frame(problem)):
         given = ", ".join(str(tuple(value.shape)) for value in values)
-        message = _("with {given} it returns {returned}, and no rows or logits that fit")
+        message = _("it returns {returned} for {given}, and no rows or logits that fit")
+        if "complex" in returned:
+            message = _("it returns {returned} for {given}, and I need real numbers")
         raise CannotCall(message.format(given=given, returned=returned))
     raise CannotCall(described(problem)) from problem
 
 
 def shapes_of(result: Any) -> str:
-    """Name the tensors of a result by their shapes, or its type."""
-    shapes = [str(tuple(t.shape)) for t in tensors_in(result)]
+    """Name the tensors of a result by their shapes and unusual dtypes, or its type."""
+    shapes = [
+        f"{tuple(t.shape)}" + ("" if t.is_floating_point() else f" {t.dtype}").replace("torch.", "")
+        for t in tensors_in(result)
+    ]
     return ", ".join(shapes) or type(result).__name__
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from attnbook.examination.advice import advice, for_missing, missing_names
 from attnbook.examination.calling import CannotCall
 from attnbook.examination.cores import examine_core
 from attnbook.examination.crashes import described
@@ -67,11 +68,14 @@ def examine(thing: Any, kind: str | None = None, **facts: Any) -> Report:
     kind = kind or guess_kind(thing)
     report.refusal = reason_to_refuse(thing)
     if not report.refusal and kind is None:
-        report.refusal = _('I cannot guess what it is: pass kind=, such as `kind="layer"`.')
+        report.refusal = _(
+            'I cannot guess what it is: pass `kind="core"` for a function of q, k, v, and '
+            '`kind="layer"` for one of rows.'
+        )
     if report.refusal or kind is None:
         return report
     with preserved(thing):
-        run(thing, kind, complete(said, kind, guessed=guessed), report)
+        run(thing, kind, complete(said, kind, guessed=guessed), report, guessed=guessed)
     report.blind_spots = blind_spots(kind)
     return report
 
@@ -91,7 +95,7 @@ def complete(said: Facts, kind: str, *, guessed: bool) -> Facts:
     return said
 
 
-def run(thing: Any, kind: str, facts: Facts, report: Report) -> None:
+def run(thing: Any, kind: str, facts: Facts, report: Report, *, guessed: bool) -> None:
     """Run the experiments of a kind. A crash or too little time ends them with a sentence."""
     n_rows, examiner = EXAMINERS[kind]
     exam = Exam(Subject(thing, facts, n_rows), facts, report)
@@ -104,12 +108,21 @@ def run(thing: Any, kind: str, facts: Facts, report: Report) -> None:
         message = _("The experiments were stopped after {n} seconds: pass a smaller module.")
         report.note(message.format(n=round(exam.subject.pace.limit)))
     except CannotCall as error:
-        report.refusal = _("I cannot call it: {error}").format(error=error)
+        refusal = ended(_("I cannot call it: {error}").format(error=error))
+        more = advice(thing, kind, facts, str(error), guessed=guessed)
+        report.refusal = f"{refusal} {more}".strip()
     except Exception as error:
         report.refusal = _("It raised an error: {error}").format(error=described(error))
+        if missing := missing_names(thing, kind, facts):
+            report.refusal = f"{ended(report.refusal)} {for_missing(missing, kind, facts)}"
     if report.findings and report.refusal:
         report.note(report.refusal)
         report.refusal = ""
+
+
+def ended(sentence: str) -> str:
+    """Return a sentence with a full stop."""
+    return sentence if sentence.endswith((".", "。")) else f"{sentence}."
 
 
 def blind_spots(kind: str) -> str:

@@ -17,6 +17,7 @@ CHOICES = {
     "layout": ("BLD", "LBD", "LD", "BLHD"),
     "block": ("pre", "post"),
 }
+FLAGS = ("causal", "positions", "keep", "square", "equal_lengths")
 COUNTS = ("window", "groups", "n_heads", "vocabulary", "d_model", "d_context")
 
 
@@ -94,6 +95,9 @@ def read_facts(said: dict[str, Any]) -> Facts:
             message = _("{name}={value!r}: it must be one of {choices}")
             choices = ", ".join(map(repr, CHOICES[name]))
             raise ValueError(message.format(name=name, value=value, choices=choices))
+        if name in FLAGS and value is not None and type(value) is not bool:
+            message = _("{name}={value!r}: it must be True or False")
+            raise ValueError(message.format(name=name, value=value))
         if name in COUNTS and value is not None and (type(value) is not int or value < 1):
             message = _("{name}={value!r}: it must be a whole number above 0")
             raise ValueError(message.format(name=name, value=value))

@@ -19,7 +19,7 @@ SIGNATURES = (
     ("rotary", r"(x|q),(pos\w*|start\w*|offset)"),
     ("table", rf"{SIZE},{SIZE}"),
     ("seq2seq", r"(src|source|\w*src\w*),(tgt|target|trg|\w*tgt\w*).*"),
-    ("cross", r"(x|q|query|y|hidden_states),(z|context|ctx|memory|enc\w*|kv|source).*"),
+    ("cross", r"(x|q|query|y|hidden_states|tgt|target),(z|context|ctx|memory|enc\w*|kv|source).*"),
 )
 
 

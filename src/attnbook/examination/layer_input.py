@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +19,8 @@ from attnbook.examination.pace import OutOfTime
 from attnbook.language import _
 
 BATCH, N_ROWS = 3, 6
+FEW_ROWS = 3  # while the width is looked for
+OTHER_LENGTH = re.compile(rf"size of tensor [ab] \({FEW_ROWS}\)")  # in PyTorch's words
 USUAL_WIDTHS = (64, 32, 16, 8, 128, 256, 512, 12, 24, 48, 4, 10, 20, 40, 100)  # if nothing tells
 
 
@@ -66,10 +69,21 @@ def draw_layer(exam: Exam, *, crossed: bool) -> LayerInput:
     """
     d_model, d_context = find_widths(exam, crossed)
     exam.subject.width = d_model
+    note_heads(exam, d_model)
     x = torch.randn(BATCH, N_ROWS, d_model)
     context = torch.randn(BATCH, N_ROWS + 1, d_context) if d_context else None
     keep = allowed(exam, N_ROWS + 1 if d_context else N_ROWS)
     return LayerInput(exam, x, context, keep)
+
+
+def note_heads(exam: Exam, d_model: int) -> None:
+    """Note a number of heads that divides no width."""
+    n = exam.facts.n_heads
+    widths = [d_model, *(size for p in exam.subject.parameters() for size in p.shape)]
+    if n and all(width % n for width in widths):
+        exam.report.note(
+            _("n_heads={n} divides no width, so I cannot rebuild the numbers.").format(n=n)
+        )
 
 
 def allowed(exam: Exam, n_keys: int) -> Tensor:
@@ -89,10 +103,13 @@ def find_widths(exam: Exam, crossed: bool) -> tuple[int, int]:
 
     Raises:  CannotCall with the error that came latest in the code, if no width fits
     """
-    problem, furthest, tried = "", -1, 0
+    facts, problem, furthest, tried = exam.facts, "", (-1, False), 0
     for d_model, d_context in widths_to_try(exam, crossed):
-        x, context = torch.randn(2, 3, d_model), torch.randn(2, 3, max(d_context, 1))
-        trial = LayerInput(exam, x, context if crossed else None, torch.ones(2, 3, 3).bool())
+        x = torch.randn(2, FEW_ROWS, d_model)
+        context = torch.randn(2, FEW_ROWS, max(d_context, 1))
+        trial = LayerInput(
+            exam, x, context if crossed else None, torch.ones(2, FEW_ROWS, FEW_ROWS).bool()
+        )
         exam.subject.width = d_model
         exam.subject.ways.clear()
         with Steps() as steps:
@@ -101,15 +118,17 @@ def find_widths(exam: Exam, crossed: bool) -> tuple[int, int]:
             except OutOfTime:
                 raise
             except Exception as error:
-                if steps.n > furthest:
-                    problem = str(error) if isinstance(error, CannotCall) else described(error)
-                    furthest, tried = steps.n, d_model
+                text = str(error) if isinstance(error, CannotCall) else described(error)
+                reached = steps.n, bool(OTHER_LENGTH.search(text))
+                if reached > furthest:
+                    problem, furthest, tried = text, reached, d_model
                 continue
-        if output.size(-1) == d_model or is_narrow(exam, d_model):
+        if facts.d_model or output.size(-1) == d_model or is_narrow(exam, d_model):
             return d_model, d_context
-    message = _(
-        "with rows of {width} numbers, {problem}. If the rows have another width, pass d_model=."
-    )
+        if not problem:
+            problem = _("it returns rows of {n} numbers").format(n=output.size(-1))
+            tried = d_model
+    message = _("with rows of {width} numbers, {problem}")
     raise CannotCall(message.format(width=tried, problem=problem))
 
 
@@ -130,7 +149,7 @@ class Steps(TorchFunctionMode):
 
 def is_narrow(exam: Exam, d_model: int) -> bool:
     """Whether the layer may return rows of another width than d_model, because it has no W_O."""
-    return any(p.dim() == 2 and p.size(-1) == d_model for p in exam.subject.parameters())
+    return any(p.dim() == 2 and d_model in p.shape for p in exam.subject.parameters())
 
 
 def widths_to_try(exam: Exam, crossed: bool) -> Iterator[tuple[int, int]]:

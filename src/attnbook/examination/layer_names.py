@@ -18,7 +18,7 @@ from attnbook.examination.reference import (
     variants,
 )
 from attnbook.examination.trace import traced
-from attnbook.language import _
+from attnbook.language import _, ngettext
 from attnbook.mistakes.head import RIGHT
 
 MEASURED = 2  # readings for which the scale is measured
@@ -45,7 +45,11 @@ def name_layer(given: LayerInput, output: Tensor) -> bool:
     found = projected(given, read)
     for each in found:
         if right.fits(given, each, output):
-            heads = _("I found its matrices, and {n} heads; its numbers are those of attention.")
+            heads = ngettext(
+                "I found its matrices, and {n} head; its numbers are those of attention.",
+                "I found its matrices, and {n} heads; its numbers are those of attention.",
+                each.reading.n_heads,
+            )
             exam.report.note(heads.format(n=each.reading.n_heads))
             return False
     if read[0].n_heads > 1 and read[0].n_in * read[0].n_heads == given.x.size(-1):

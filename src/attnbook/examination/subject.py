@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attnbook.examination.calling import CannotCall, Way, find_way, pick, ways_to_call
+from attnbook.examination.calling import CannotCall, Way, find_way, pick, shapes_of, ways_to_call
 from attnbook.examination.facts import Facts
 from attnbook.examination.pace import OutOfTime, Pace
 from attnbook.examination.reach import modules_of
@@ -77,9 +77,14 @@ class Subject:
             )
         positional, named = self.ways[len(values)](values)
         with self.pace.call():
-            result = pick(self.thing(*positional, **named), leading, self.width)
+            returned = self.thing(*positional, **named)
+        result = pick(returned, leading, self.width)
         if result is None:
-            raise CannotCall(_("it returns no rows of shape {shape}").format(shape=(*leading, "D")))
+            raise CannotCall(
+                _("it returns {returned}, and no rows of shape ({shape}, D)").format(
+                    returned=shapes_of(returned), shape=", ".join(map(str, leading))
+                )
+            )
         return result.cpu()
 
     def leading(self, values: Sequence[Tensor]) -> tuple[int, ...]:
