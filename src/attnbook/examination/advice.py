@@ -33,6 +33,9 @@ def advice(thing: Any, kind: str, facts: Facts, problem: str, *, guessed: bool) 
         return _('It also takes `{name}`: for a second sequence, say `kind="cross"`.').format(
             name=second
         )
+    if facts.mask and "must match" in problem:
+        sentence = _('Does the mask have the shape that `mask_shape=` says, here "{form}"?')
+        return sentence.format(form=facts.form)
     if OTHER_LENGTH.search(problem):
         return _("It has to take any number of rows; I began with {n}.").format(n=FEW_ROWS)
     width = _("If the rows have another width, pass d_model=.")

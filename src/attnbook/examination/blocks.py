@@ -33,6 +33,8 @@ def check_residual(given: LayerInput) -> None:
             exam.report.add("residual", lost_sentence())
         elif exam.facts.block == "pre" and not exam.subject.same(nothing - still, step):
             exam.report.add("residual", changed_sentence())
+        elif exam.facts.block == "post" and exam.subject.same(nothing - still, step):
+            exam.report.add("residual", not_normalized_sentence())
         else:
             for part in parts:
                 check_part(given, module, part, partial(output_with, part))
@@ -82,6 +84,13 @@ def changed_sentence() -> str:
     return _(
         "With all matrices at 0, the output is not the input. In a pre-norm block the residual "
         "path carries x itself, neither normalized nor doubled: `x = x + f(self.norm(x))`."
+    )
+
+
+def not_normalized_sentence() -> str:
+    return _(
+        "With all matrices at 0, the output is the input, and a post-norm block normalizes it: "
+        '`x = self.norm(x + f(x))`. If it is a pre-norm block, say `block="pre"`.'
     )
 
 

@@ -32,7 +32,9 @@ def examine_core(exam: Exam) -> None:
     """
     facts = exam.facts
     n_heads = facts.heads if facts.heads is not None else 2 * (facts.groups or N_HEADS // 2)
-    options = [facts] if facts.heads is not None else [replace(facts, heads=n) for n in (n_heads, 0)]
+    options = (
+        [facts] if facts.heads is not None else [replace(facts, heads=n) for n in (n_heads, 0)]
+    )
     rows_first = replace(facts, heads=n_heads, layout="BLHD")
     if facts.layout == "BLHD":
         options = [rows_first]
@@ -41,7 +43,7 @@ def examine_core(exam: Exam) -> None:
     outcomes: list[tuple[Facts, Report]] = []
     failure: CannotCall | None = None
     for option in options:
-        trial = replace(exam, report=Report())
+        trial = replace(exam, report=Report(), learned=set())
         trial.learn(layout=option.layout)
         trial.subject.ways.clear()
         trial.subject.width = WIDTH
@@ -137,7 +139,10 @@ def understand_causal(core: Core, output: Tensor) -> Core:
         return core
     exam.learn(causal=True)
     exam.report.note(
-        _("Queries do not see later keys. I take it that this is meant: `causal=True`.")
+        _(
+            "No query sees a key after its own. I take it that the core is meant to be causal: "
+            "`causal=False` says otherwise."
+        )
     )
     return replace(core, keep=keep & causal)
 

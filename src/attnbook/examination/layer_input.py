@@ -20,7 +20,11 @@ from attnbook.language import _
 
 BATCH, N_ROWS = 3, 6
 FEW_ROWS = 3  # while the width is looked for
-OTHER_LENGTH = re.compile(rf"size of tensor [ab] \({FEW_ROWS}\)")  # in PyTorch's words
+FEW_SENTENCES = 2
+OTHER_LENGTH = re.compile(  # in PyTorch's words
+    rf"a \({FEW_ROWS}\) must match the size of tensor b \((?!{FEW_SENTENCES}\))"
+    rf"|a \((?!{FEW_SENTENCES}\))\d+\) must match the size of tensor b \({FEW_ROWS}\)"
+)
 USUAL_WIDTHS = (64, 32, 16, 8, 128, 256, 512, 12, 24, 48, 4, 10, 20, 40, 100)  # if nothing tells
 
 
@@ -105,10 +109,13 @@ def find_widths(exam: Exam, crossed: bool) -> tuple[int, int]:
     """
     facts, problem, furthest, tried = exam.facts, "", (-1, False), 0
     for d_model, d_context in widths_to_try(exam, crossed):
-        x = torch.randn(2, FEW_ROWS, d_model)
-        context = torch.randn(2, FEW_ROWS, max(d_context, 1))
+        x = torch.randn(FEW_SENTENCES, FEW_ROWS, d_model)
+        context = torch.randn(FEW_SENTENCES, FEW_ROWS, max(d_context, 1))
         trial = LayerInput(
-            exam, x, context if crossed else None, torch.ones(2, FEW_ROWS, FEW_ROWS).bool()
+            exam,
+            x,
+            context if crossed else None,
+            torch.ones(FEW_SENTENCES, FEW_ROWS, FEW_ROWS).bool(),
         )
         exam.subject.width = d_model
         exam.subject.ways.clear()

@@ -36,12 +36,12 @@ def run(exam: Exam, *, crossed: bool) -> None:
     enlarge_small_weights(exam.subject)
     given = draw_layer(exam, crossed=crossed)
     exam.subject.use_float64(*given.arguments())
+    output = exam.subject(*given.arguments())
     exam.report.note(
-        _("I see a layer: rows (B, L, {width}) to rows (B, L, {width}).").format(
-            width=given.x.size(-1)
+        _("I see a layer: rows (B, L, {width}) to rows (B, L, {after}).").format(
+            width=given.x.size(-1), after=output.size(-1)
         )
     )
-    output = exam.subject(*given.arguments())
     if is_random(given, output):
         return
     if not_finite(exam, output, lambda: exam.subject(*given.arguments()), given.keep):
@@ -98,7 +98,8 @@ def look(given: LayerInput, crossed: bool) -> LayerInput:
         return given
     if not crossed and check_blindness(given, seen):
         return given
-    judge(exam, seen, given.keep[0], own=not crossed)
+    blank = blanked(given, seen)[:, None]
+    judge(exam, torch.where(blank, given.keep[0], seen), given.keep[0], own=not crossed)
     if len(exam.report.findings) == n_before and not check_roles(exam, run_once):
         check_inner_scales(exam, run_once)
         check_single_row(given)
@@ -119,8 +120,9 @@ def understand_causal(given: LayerInput, seen: Tensor, crossed: bool) -> LayerIn
     if exam.facts.causal is not None:
         return given
     keep = given.keep
-    earlier = keep[0].tril() | diagonal(seen)
-    if not crossed and ((seen | diagonal(seen)) == earlier).all() and len(seen) > 1:
+    earlier, blank = keep[0].tril() | diagonal(seen), blanked(given, seen)
+    like_earlier = ((seen | diagonal(seen)) == earlier)[~blank]
+    if not crossed and like_earlier.all() and len(seen) > 1:
         exam.learn(causal=True)
         exam.report.note(
             _(
@@ -135,6 +137,13 @@ def understand_causal(given: LayerInput, seen: Tensor, crossed: bool) -> LayerIn
             _("I take it that every row may see every row: `causal=True` says otherwise.")
         )
     return LayerInput(exam, given.x, given.context, keep)
+
+
+def blanked(given: LayerInput, seen: Tensor) -> Tensor:
+    """Return which rows are padding whose output is set to 0: (L,), boolean. They see nothing."""
+    if given.context is not None or not given.masked or given.exam.facts.form != "BL":
+        return torch.zeros(len(seen), dtype=torch.bool)
+    return ~given.keep[0, -1] & ~(seen & ~diagonal(seen)).any(1)
 
 
 def is_random(given: LayerInput, output: Tensor) -> bool:

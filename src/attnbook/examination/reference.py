@@ -49,8 +49,8 @@ def variants(*, has_mask: bool) -> Iterator[Variant]:
 def inverted() -> str:
     """Say that a mask is inverted, and what True means."""
     return _(
-        "The mask is inverted: it hides what may be seen. True hides in `masked_fill` and in "
-        "nn.MultiheadAttention, and shows in `F.scaled_dot_product_attention`."
+        "The mask is inverted: it hides what may be seen. True means hidden in `masked_fill` and "
+        "in nn.MultiheadAttention, but visible in `F.scaled_dot_product_attention`: use `~`."
     )
 
 

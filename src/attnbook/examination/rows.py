@@ -115,7 +115,17 @@ def judge(exam: Exam, seen: Tensor, keep: Tensor, *, own: bool = True) -> None:
             "Row {i} does not move when row {j} changes, although it should see it. If that is "
             "meant, say so with `causal=True`, `window=` or `mask=`."
         )
-        exam.report.add("blind", sentence.format(i=i, j=j))
+        unsaid = own and "causal" in exam.learned and not exam.facts.window
+        may_be_meant = unsaid and sees_earlier(seen)
+        exam.report.add("perhaps_blind" if may_be_meant else "blind", sentence.format(i=i, j=j))
+
+
+def sees_earlier(seen: Tensor) -> bool:
+    """Whether rows see themselves and earlier rows, as with a prefix or a local window.
+
+    If the mask hides the wrong triangle with a number, the last row sees all.
+    """
+    return bool(seen.diagonal().all() and seen.tril(-1)[:-1].any())
 
 
 def judge_window(exam: Exam, seen: Tensor, keep: Tensor) -> bool:
