@@ -166,7 +166,7 @@ def judge_causal(exam: Exam, seen: Tensor, leak: Tensor) -> bool:
             "may see, so its weights are equal. The mask hides the diagonal, too: hide `triu(1)`, "
             "not `triu(0)`."
         )
-        exam.report.add("wrong_triangle", sentence)
+        exam.report.add("not_itself", sentence)
     elif not leak[0, -1] and is_band(leak):
         sentence = _(
             "Row 0 moves when row 1 changes: each row sees the next one, so the diagonal of the "

@@ -77,7 +77,7 @@ def _():
     return Layer()
 
 
-@faulty("the diagonal hidden by a large number", "wrong_triangle", **CAUSAL)
+@faulty("the diagonal hidden by a large number", "not_itself", **CAUSAL)
 def _():
     class Layer(Fused):
         def mix(self, q, k, v):
