@@ -48,15 +48,18 @@ def with_faint_moves(
     subject: Subject,
     values: Sequence[Tensor],
     seen: Tensor,
-    wanted: Tensor,
+    keep: Tensor,
     which: int = 0,
     change: Change = noisy,
 ) -> Tensor:
-    """Add the wanted pairs in which row i moves by so little that it may be rounding.
+    """Add the pairs in which row i moves by so little that it may be rounding.
 
     Where scores are large, nearly all of the weight is on one key. The others still have some,
-    unlike a hidden key, and more of it when the rows are small.
+    unlike a hidden key, and more of it when the rows are small. Pairs that may not be seen are
+    added only if others of them are seen anyway.
     """
+    leaks = (seen & ~keep & ~diagonal(seen)).any()
+    wanted = torch.ones_like(keep) if leaks else keep
     factors = FAINTER if values[which].is_floating_point() else (1,)
     for factor in factors:
         if not (wanted & ~seen).any():

@@ -11,7 +11,7 @@ from attnbook.examination.model_input import BATCH, vocabulary_sizes
 from attnbook.examination.not_finite import not_finite
 from attnbook.examination.parameters import check_parameters
 from attnbook.examination.roles import check_roles
-from attnbook.examination.rows import judge, moves, next_id
+from attnbook.examination.rows import judge, moves, next_id, with_faint_moves
 from attnbook.examination.subject import enlarge_small_weights
 from attnbook.language import _
 
@@ -75,8 +75,12 @@ def check_target(exam: Exam, source: Tensor, target: Tensor, size: int) -> None:
     """In the target, a row may see itself and earlier rows."""
     exam.report.attempt(_("who moves whom in the target"))
     seen = moves(exam.subject, [source, target], which=1, change=next_id(size))
-    n = target.size(1)
-    judge(exam, seen, torch.ones(n, n, dtype=torch.bool).tril())
+    keep = torch.ones_like(seen).tril()
+    judge(
+        exam,
+        with_faint_moves(exam.subject, [source, target], seen, keep, 1, next_id(size)),
+        keep,
+    )
 
 
 def check_source_padding(exam: Exam, source: Tensor, target: Tensor) -> None:
