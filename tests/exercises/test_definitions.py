@@ -9,6 +9,7 @@ import torch
 from attnbook.exercises.catalog import ALL
 from attnbook.exercises.chapters.mistake_sets import MistakeSet
 from attnbook.exercises.checker.answers import matches
+from attnbook.exercises.checker.diagnose import diagnose
 from attnbook.exercises.exercise import choices, named_sizes
 from attnbook.exercises.source import without_annotations
 from attnbook.mistakes.head import Head
@@ -88,3 +89,10 @@ def test_the_judge_of_15_fool_does_not_show_its_word():
         word = ALL["15.fool"].reference(judge)
         assert word.startswith("fooled")
         assert word not in f"{judge!r} {vars(judge)}"
+
+
+def test_a_failed_card_of_15_fool_does_not_show_the_word():
+    attention = torch.nn.functional.scaled_dot_product_attention
+    card = repr(diagnose(ALL["15.fool"], lambda judge: judge(attention)))
+    assert "a word that only the judge knows" in card
+    assert "fooled" not in card

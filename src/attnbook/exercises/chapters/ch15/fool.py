@@ -1,5 +1,6 @@
 """Fool `examine`: a real fault that it does not find."""
 
+import math
 from collections.abc import Callable, Sequence
 
 import torch
@@ -7,12 +8,21 @@ from torch import Generator, Tensor
 
 from attnbook.attention.scaled_dot_product import scaled_dot_product_attention
 from attnbook.examination.examine import examine
+from attnbook.exercises.checker.answers import with_article
 from attnbook.exercises.exercise import Case, Exercise, Mistake, draw
+from attnbook.language import _
 
 Attend = Callable[[Tensor, Tensor, Tensor], Tensor]
-
-
 Inputs = Sequence[tuple[Tensor, Tensor, Tensor]]
+
+
+class Word(str):
+    """A word that a card does not show."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return _("a word that only the judge knows")
 
 
 def judge_with(word: str, inputs: Inputs) -> Callable[[Attend], str]:
@@ -35,8 +45,20 @@ def judge_with(word: str, inputs: Inputs) -> Callable[[Attend], str]:
 
 
 def size_of_fault(attend: Attend, *qkv: Tensor) -> float:
-    """How far the output is from attention; 0 if it is rounding."""
-    difference = (attend(*qkv) - scaled_dot_product_attention(*qkv)[0]).abs().max().item()
+    """How far the output is from attention: 0 if it is rounding, infinity if it is not finite."""
+    wanted = scaled_dot_product_attention(*qkv)[0]
+    output = attend(*(x.clone() for x in qkv))
+    if not isinstance(output, Tensor) or output.shape != wanted.shape:
+        name = type(output).__name__
+        got = str(tuple(output.shape)) if isinstance(output, Tensor) else with_article(name)
+        message = _(
+            "`attend` has to return one tensor (..., Lq, Dv), here of shape {wanted}; it returned "
+            "{got}"
+        )
+        raise TypeError(message.format(wanted=tuple(wanted.shape), got=got))
+    difference = (output - wanted).abs().max().item()
+    if not math.isfinite(difference):
+        return math.inf
     return 0.0 if difference < 1e-9 else difference
 
 
@@ -65,8 +87,10 @@ def judges(generator: Generator) -> list[Case]:
         query, key, value = (draw(generator, *shape) for shape in shapes)
         return query, key, value
 
-    words = [f"fooled {int(n)}" for n in torch.randint(1000, 10000, (2,), generator=generator)]
-    inputs = [(some(100, 100, 8), some(5, 300, 6)), (some(7, 9, 12), some(90, 200, 10))]
+    words = [
+        Word(f"fooled {int(n)}") for n in torch.randint(1000, 10000, (2,), generator=generator)
+    ]
+    inputs = [(some(300, 300, 8), some(5, 300, 6)), (some(7, 9, 12), some(200, 200, 10))]
     notes = "texts of up to 300 words", "texts of up to 200 words"
     return [
         Case((judge_with(word, qkv),), note=note)
