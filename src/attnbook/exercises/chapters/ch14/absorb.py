@@ -3,9 +3,11 @@
 import math
 from collections.abc import Callable
 
+import torch.nn.functional as F
 from torch import Generator, Tensor
 
-from attnbook.exercises.exercise import Case, Exercise, Mistake, draw, some_sizes
+from attnbook.exercises.exercise import Case, Exercise, Mistake, draw, limited_to, some_sizes
+from attnbook.language import _
 
 
 def absorbed(query: Tensor, latents: Tensor, w_k: Tensor, w_v: Tensor) -> Tensor:
@@ -15,10 +17,12 @@ def absorbed(query: Tensor, latents: Tensor, w_k: Tensor, w_v: Tensor) -> Tensor
     return mixed @ w_v
 
 
-def with_keys_and_values(query: Tensor, latents: Tensor, w_k: Tensor, w_v: Tensor) -> Tensor:
-    rows = latents.unsqueeze(-3)  # (..., 1, Lk, d_c)
-    scores = query @ (rows @ w_k).mT / math.sqrt(query.size(-1))
-    return scores.softmax(dim=-1) @ (rows @ w_v)
+def absorbed_in_fused_attention(query: Tensor, latents: Tensor, w_k: Tensor, w_v: Tensor) -> Tensor:
+    """The latents are keys and values at once, the same for all heads."""
+    moved = query @ w_k.mT
+    rows = latents.unsqueeze(-3).expand(*moved.shape[:-2], *latents.shape[-2:])
+    scale = query.size(-1) ** -0.5
+    return F.scaled_dot_product_attention(moved, rows, rows, scale=scale) @ w_v
 
 
 def absorb_cases(generator: Generator) -> list[Case]:
@@ -32,12 +36,15 @@ def absorb_cases(generator: Generator) -> list[Case]:
         return Case(arguments, dict(zip(names, sizes, strict=True)), note)
 
     lq, lk, rank, dk, dv = some_sizes(generator, 5)
+    many = case("one head, a step over 40 latents", 1, 1, 40, 5, 7, 8)
+    small = limited_to(40 * 5, _("the latents"))
     return [
         case("2 heads", 2, 3, 5, 4, 6, 7),
         case("a step: one query", 3, 1, 6, 7, 5, 8),
         case("a batch of 2", 2, 3, 4, 7, 5, 8, 6),
         case("one more leading axis", 3, 2, 5, 4, 7, 8, 6, 10),
         case("one head", 1, lq, lk, rank, dk, dv),
+        Case(tuple(x.as_subclass(small) for x in many.arguments), many.sizes, many.note),
     ]
 
 
@@ -55,6 +62,12 @@ def in_parts(
         return out(weigh(scores), rows, w_v)
 
     return wrong
+
+
+def with_keys_and_values(query: Tensor, latents: Tensor, w_k: Tensor, w_v: Tensor) -> Tensor:
+    rows = latents.unsqueeze(-3)
+    scores = query @ (rows @ w_k).mT / math.sqrt(query.size(-1))
+    return scores.softmax(dim=-1) @ (rows @ w_v)
 
 
 EXERCISE = Exercise(
@@ -75,9 +88,23 @@ no rotary positions and no mask, and scores are divided by √Dk as always.
     axes="A B H Lq Dv",
     mistakes=(
         Mistake(
+            with_keys_and_values,
+            "These are the right outputs, but you computed all keys. Move each query by w_k "
+            "instead, and compare it with the latents themselves.",
+        ),
+        Mistake(
+            in_parts(out=lambda weights, rows, w_v: weights @ (rows @ w_v)),
+            "These are the right outputs, but you computed all values. Sum the latents first, and "
+            "apply w_v to the sum.",
+        ),
+        Mistake(
             in_parts(size=lambda query, rows, w_v: rows.size(-1)),
             "You divided the scores by √d_c. The moved query is d_c wide, but its scores are those "
             "of queries and keys of width Dk: divide by √Dk.",
+        ),
+        Mistake(
+            in_parts(size=lambda query, rows, w_v: w_v.size(-1)),
+            "You divided the scores by √Dv. Divide by √Dk, the width of the queries.",
         ),
         Mistake(
             in_parts(size=lambda query, rows, w_v: 1),
@@ -126,5 +153,5 @@ no rotary positions and no mask, and scores are divided by √Dk as always.
     "are linear and the same for all words. A rotation between them, which differs from word to "
     "word, would prevent it.",
     comes_back="`LatentAttention` does this in every step with a cache.",
-    others=(with_keys_and_values,),
+    others=(absorbed_in_fused_attention,),
 )
