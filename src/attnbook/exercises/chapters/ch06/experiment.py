@@ -13,11 +13,13 @@ Layer = Callable[[Tensor], Tensor]
 
 
 def reach(layer: Layer) -> int:
-    x = torch.randn(12, 4)
-    other = x.clone()
-    other[0] = torch.randn(4)
-    moved = (layer(other) != layer(x)).any(dim=-1)  # (12,), which outputs change with word 0
-    return int(moved.nonzero().max())
+    x, farthest = torch.randn(12, 4), 0
+    for j in range(12):
+        other = x.clone()
+        other[j] = torch.randn(4)
+        moved = (layer(other) != layer(x)).any(dim=-1)  # (12,), which outputs change with word j
+        farthest = max(farthest, int(moved.nonzero().max()) - j)
+    return farthest
 
 
 def by_gradients(layer: Layer) -> int:
@@ -48,18 +50,20 @@ def windows(*sizes: int) -> Layer:
     return attending(*(lambda back, size=size: back < size for size in sizes))
 
 
-def same_block(back: Offsets) -> Tensor:
-    block = torch.arange(len(back), device=back.device) // 7
+def same_block(back: Offsets, first: int = 7) -> Tensor:
+    """Return whether two words are in the same block of 7; the first block may be shorter."""
+    block = (torch.arange(len(back), device=back.device) + 7 - first) // 7
     return block[:, None] == block
 
 
-ALONE, ONE, DEEP, MIXED, GAP, BLOCKS = LAYERS = (
+ALONE, ONE, DEEP, MIXED, GAP, BLOCKS, SHIFTED = LAYERS = (
     windows(1),
     windows(3),
     windows(3, 3, 3),
     windows(2, 4),
     attending(lambda back: (back == 0) | (back == 5)),
     attending(same_block),
+    attending(lambda back: same_block(back, first=4)),
 )
 
 EXERCISE = Exercise(
@@ -68,16 +72,16 @@ EXERCISE = Exercise(
     minutes=12,
     section="6.11",
     prompt="""
-You get six causal programs without their source code. Each takes `x` (L, D), for any L and D, and
+You get seven causal programs without their source code. Each takes `x` (L, D), for any L and D, and
 returns L rows. How many words back is the farthest word on which some output depends? Write
 an experiment like the leak detector of section 6.11: `reach(layer)` calls `layer` on tensors of
 your choice and returns that whole number, 0 if each output depends only on its own word. None of
-the six looks back farther than 8 words.
+the seven looks back farther than 8 words.
 """,
     reference=reach,
     cases=lambda generator: [
         Case((layer,), note=_("program {name}").format(name=name))
-        for name, layer in zip("ABCDEF", LAYERS, strict=True)
+        for name, layer in zip("ABCDEFG", LAYERS, strict=True)
     ],
     choices={
         (ONE, 1): "each output also depends on the word two positions back.",
@@ -87,10 +91,12 @@ the six looks back farther than 8 words.
         (DEEP, 9): "the windows overlap: each layer adds two words.",
         (MIXED, 1): "the first layer alone reaches that far. The second adds to it.",
         (MIXED, 3): "the second layer alone reaches that far. The first adds to it.",
+        (SHIFTED, 3): "word 0 is not seen from farther away, but other words are. Was only word 0 "
+        "changed, or is the text too short?",
     },
     properties=(
         Property(
-            "none of the six looks that far back. Count from the word that you changed, and "
+            "none of the seven looks that far back. Count from the word that you changed, and "
             "change it to numbers: 0 times nan is nan.",
             lambda answer, case: answer <= 8,
         ),
@@ -106,9 +112,9 @@ the six looks back farther than 8 words.
     ),
     hints=(
         "Run it on two texts that differ in one word. Which outputs differ?",
-        "Change the first word of a text of 12, and look at all outputs after it.",
+        "Change each word of a text of 12 in turn, and look at all outputs after it.",
         "`(layer(other) != layer(x)).any(dim=-1)` shows which rows changed; `.nonzero().max()` is "
-        "the last of them.",
+        "the last of them. How far is it from the word that you changed?",
     ),
     insight="A single layer sees no farther than its mask permits. In a stack of windows, the "
     "reaches add up. In a stack of the same blocks they do not, because no layer crosses a border.",
