@@ -8,6 +8,7 @@ def answers(**wrong):
 
 
 WRONG = {
+    answers(a="rows"): "report a: A leak would spoil the first word as well",
     answers(b="rows"): "report b: It would notice that the words of a sentence",
     answers(b="order"): "report b: It would notice that the words of a sentence",
     answers(c="cache"): "report c: They differ, since in a step the later words",

@@ -27,11 +27,12 @@ Eight reports. The suspect is always one causal layer with positions, a mask of 
 cache, and one line of it is wrong. Which experiment shows the fault? `which(report)` returns
 `"rows"` (change one row: who moves?), `"sentences"` (change another sentence of the batch),
 `"order"` (exchange two earlier words), `"padding"` (add padding and nothing else), `"cache"`
-(with a cache against the full text), or `"compare"` (the same weights in a layer that is right).
+(compare cached steps with the full text), or `"compare"` (the same weights in a layer that is
+right).
 
 | report | what was seen, or found in the code |
 |:--|:--|
-| `"a"` | the training loss is good, and the second word that it writes repeats the first |
+| `"a"` | the first word that it writes is always right, and the second repeats it |
 | `"b"` | `nn.MultiheadAttention` was built without `batch_first=True`, and gets (B, L, D) |
 | `"c"` | a loss of 0.1 on random tokens |
 | `"d"` | a prompt alone and the same prompt in a batch with longer ones are continued differently |
@@ -52,6 +53,8 @@ def which(report):
         Case((r,), note=_("report {name}").format(name=r)) for r in "abcdefgh"
     ],
     choices={
+        ("a", "rows"): "A leak would spoil the first word as well, since no later word is there to "
+        "be copied. What is new at the second word?",
         ("b", "rows"): WITHIN,
         ("b", "order"): WITHIN,
         ("c", "cache"): "They differ, since in a step the later words are not there yet. But with "
