@@ -79,29 +79,34 @@ class Patient:
         return (self.merge(y) @ W[3]).to(x)
 
 
-def one_pair(back: Tensor) -> Tensor:
-    """Hide later words, but show word 9 to word 2."""
-    shown = torch.zeros_like(back, dtype=torch.bool)
-    shown[2:3, 9:10] = True
-    return (back < 0) & ~shown
+def except_for(query: int, key: int) -> Callable[[Tensor], Tensor]:
+    """Hide later words, but treat this pair of words in the opposite way."""
+
+    def hidden(back: Tensor) -> Tensor:
+        pair = torch.zeros_like(back, dtype=torch.bool)
+        pair[query : query + 1, key : key + 1] = True
+        return (back < 0) ^ pair
+
+    return hidden
 
 
 PATIENTS = {
     "as it should be": Patient(),
     "positions half as fast": Patient(turn=0.5),
     "each word sees the next": Patient(hidden=lambda back: back < -1),
-    "word 2 sees word 9": Patient(hidden=one_pair),
+    "word 2 sees word 9": Patient(hidden=except_for(2, 9)),
     "centered along the sequence": Patient(prepare=across((1,))),
     "not itself": Patient(hidden=lambda back: back < 1),
-    "a window of 8": Patient(hidden=lambda back: (back < 0) | (back >= 8)),
+    "word 9 does not see word 4": Patient(hidden=except_for(9, 4)),
     "unfolded by head": Patient(merge=by_head_first),
     "centered over the batch": Patient(prepare=across((0,))),
     "mask along the queries": Patient(keep=lambda keep: keep[:, None, :, None]),
     "dropout": Patient(prepare=lambda x: x * (torch.rand(x.shape) > 0.2)),
     "all at position 0": Patient(turn=0.0),
 }
-PAIR, WINDOW, QUERIES = (
-    PATIENTS[name] for name in ("word 2 sees word 9", "a window of 8", "mask along the queries")
+PAIR, HOLE, QUERIES = (
+    PATIENTS[name]
+    for name in ("word 2 sees word 9", "word 9 does not see word 4", "mask along the queries")
 )
 
 EXERCISE = Exercise(
@@ -133,19 +138,21 @@ at most 64; `layer(x, keep)` also takes a mask (B, L), True for real words. Writ
         "and look at all others, in a sentence of at least 10 words.",
         (PAIR, "order"): "a single row moves with a single later one. Change each row in turn, "
         "and look at all others, in a sentence of at least 10 words.",
-        (WINDOW, "healthy"): "it sees only the last few words. Use a longer sentence.",
-        (QUERIES, "healthy"): "with a causal mask, padding on the right is never seen. Put it on "
-        "the left.",
+        (HOLE, "healthy"): "a single row does not move with a single earlier one. Change each row "
+        "in turn, and look at all later rows, in a sentence of at least 10 words.",
+        (QUERIES, "healthy"): "do you try padding? With a causal mask, padding on the right is "
+        "never seen: put it on the left.",
         (EVERY, "healthy"): "something is wrong with it. Is each of your experiments sensitive to "
         "a change of 1e-9, and does it look at all rows?",
         (EVERY, "random"): "two calls with the same input give the same output.",
-        (EVERY, "sentences"): "no sentence moves with another one. Do you change only the other?",
+        (EVERY, "sentences"): "either no sentence moves with another one (do you change only the "
+        "other?), or something that comes before `sentences` in the list is true.",
         (EVERY, "leak"): "either no row moves with a later row, or something that comes before "
         "`leak` in the list is true.",
         (EVERY, "blind"): "either each row moves with itself and with all earlier rows, or "
         "something that comes before `blind` in the list is true.",
-        (EVERY, "padding"): "either real words stay when the padding changes, or something that "
-        "comes before `padding` in the list is true.",
+        (EVERY, "padding"): "either real words stay when the padding changes (differences below "
+        "1e-9 are rounding), or something that comes before `padding` in the list is true.",
         (EVERY, "order"): "either the last row moves when two earlier words are exchanged, or "
         "something that comes before `order` in the list is true.",
     },
