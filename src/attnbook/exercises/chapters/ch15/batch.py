@@ -66,6 +66,11 @@ class Step:
     """The parts of the step. Each is right unless it is replaced."""
 
     first: Callable[[Tensor], Tensor] = lambda keep: keep.sum(1, keepdim=True)
+    after: Callable[[Tensor], Tensor] = lambda counted: counted
+    turned: Callable[..., tuple[Tensor, Tensor]] = lambda query, key, at: (
+        apply_rotary(query, at),
+        apply_rotary(key, at),
+    )
     real: Callable[[Tensor, int], Tensor] = lambda keep, new: torch.cat(
         (keep, torch.ones_like(keep[:, :1]).expand(-1, new)), dim=1
     )
@@ -83,8 +88,8 @@ class Step:
         w_v: Tensor,
     ) -> Tensor:
         old, new = keys.size(1), x.size(1)
-        positions = self.first(keep) + torch.arange(new, device=x.device)
-        query, key = apply_rotary(x @ w_q, positions), apply_rotary(x @ w_k, positions)
+        positions = self.first(keep) + self.after(torch.arange(new, device=x.device))
+        query, key = self.turned(x @ w_q, x @ w_k, positions)
         keys = torch.cat((self.cached(keys, keep), key), dim=1)
         values = torch.cat((values, x @ w_v), dim=1)
         triangle = torch.ones(new, old + new, dtype=torch.bool, device=x.device)
@@ -116,6 +121,38 @@ STEP_MISTAKES = (
         OFF_BY_ONE,
     ),
     WrongLine("first", lambda keep: keep.sum(1, keepdim=True) + 1, OFF_BY_ONE),
+    WrongLine(
+        "first",
+        lambda keep: (~keep).sum(1, keepdim=True),
+        "You continue with the number of *padding* slots. Count the real words: `keep` is True "
+        "for them.",
+    ),
+    WrongLine(
+        "first",
+        lambda keep: keep.sum(1, keepdim=True).amax(0, keepdim=True).expand(len(keep), 1),
+        "All sentences continue with the number of words of the longest one. Each has its own "
+        "number of real words.",
+    ),
+    WrongLine(
+        "after",
+        torch.zeros_like,
+        "All your new words are at the same position. Each comes one position after the last.",
+    ),
+    WrongLine(
+        "turned",
+        lambda query, key, at: (apply_rotary(query, at), key),
+        "Your new keys are not rotated. Those in the cache are, so the new ones have to be, too.",
+    ),
+    WrongLine(
+        "turned",
+        lambda query, key, at: (query, apply_rotary(key, at)),
+        "Your queries are not rotated. Rotate them by the positions of the new words.",
+    ),
+    WrongLine(
+        "turned",
+        lambda query, key, at: (query, key),
+        "Neither your queries nor your new keys are rotated.",
+    ),
     WrongLine(
         "real",
         lambda keep, new: torch.ones_like(keep[:, :1]).expand(-1, keep.size(1) + new),

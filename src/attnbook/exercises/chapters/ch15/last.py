@@ -21,6 +21,10 @@ def picked(x: Tensor, slot: Tensor) -> Tensor:
     return x[torch.arange(len(x), device=x.device), slot]
 
 
+def last_slot(keep: Tensor) -> Tensor:
+    return keep.size(1) - 1 - keep.flip(1).int().argmax(1)
+
+
 def last_cases(generator: Generator) -> list[Case]:
     def case(note: str, width: int, *rows: str) -> Case:
         keep = torch.tensor([[mark == "1" for mark in row] for row in rows])
@@ -54,6 +58,14 @@ each sentence's last real word.
         Mistake(
             lambda x, keep: x[:, -1],
             "This is the last *slot*. With padding on the right, it is padding.",
+        ),
+        Mistake(
+            lambda x, keep: x[:, last_slot(keep)],
+            "`x[:, last]` takes these slots from *every* sentence. Index both axes.",
+        ),
+        Mistake(
+            lambda x, keep: picked(x, last_slot(keep) + 1),
+            "Off by one: this is the slot after the last real word. Slots are counted from 0.",
         ),
         Mistake(
             lambda x, keep: picked(x, keep.sum(1) - 1),

@@ -38,6 +38,16 @@ def masked(rule: Callable[[Tensor, Tensor], Tensor]) -> Layer:
     return layer
 
 
+def moved(layer: Layer, x: Tensor, *, all_from_here_on: bool = False) -> Tensor:
+    """Return 1 at (i, j) where row i moves with row j, or with any of the rows from j on."""
+    columns = []
+    for j in range(len(x)):
+        other = x.clone()
+        other[j : None if all_from_here_on else j + 1] = 0
+        columns.append((layer(other) != layer(x)).any(dim=-1))
+    return torch.stack(columns, dim=1).int()
+
+
 LAYERS = {
     "a right layer": masked(lambda i, j: j <= i),
     "each word sees the next": masked(lambda i, j: j <= i + 1),
@@ -95,10 +105,28 @@ move and should (row i is blind to row j), and 0 where all is well.
             "This is which rows move. Compare it with those that should.",
         ),
         Mistake(
+            lambda layer, x: moved(layer, x) - moved(layer, x).new_ones(len(x), len(x)).tril(-1),
+            "A row may see itself, so it should move with itself: what should move includes the "
+            "diagonal.",
+        ),
+        Mistake(
+            lambda layer, x: moved(layer, x).mT - moved(layer, x).new_ones(len(x), len(x)).tril(),
+            "Rows and columns of what *moved* are exchanged, before you compare it with what "
+            "should move. What moved with row j is column j: `torch.stack(columns, dim=1)`.",
+        ),
+        Mistake(
             lambda layer, x: (
-                leaks_and_blind(layer, x) - torch.eye(len(x), dtype=torch.int, device=x.device)
+                moved(layer, x).amax(0).expand(len(x), len(x))
+                - moved(layer, x).new_ones(len(x), len(x)).tril()
             ),
-            "A row may see itself, so it should move with itself.",
+            "You asked whether *any* row moved with row j. Ask it for each row: `any(dim=-1)`.",
+        ),
+        Mistake(
+            lambda layer, x: (
+                moved(layer, x, all_from_here_on=True)
+                - moved(layer, x).new_ones(len(x), len(x)).tril()
+            ),
+            "You changed row j and all rows after it. Change one row at a time.",
         ),
         Mistake(
             lambda layer, x: leaks_and_blind(layer, x).abs(),
