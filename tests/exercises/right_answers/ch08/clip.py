@@ -3,8 +3,6 @@
 import torch
 from torch import nn
 
-# --- 08.clip ---------------------------------------------------------------------------------
-
 
 def clip_library(gradients, limit):
     parameters = [nn.Parameter(torch.zeros_like(g)) for g in gradients]
@@ -28,4 +26,13 @@ def clip_same_list(gradients, limit):
     return gradients if length <= limit else [g * limit / length for g in gradients]
 
 
-RIGHT = (clip_library, clip_ifs, clip_same_list)
+def clip_into_new_tensors(gradients, limit):
+    """These are float32, and the arguments float64."""
+    norm = sum(float((g**2).sum()) for g in gradients) ** 0.5
+    new = [torch.empty(g.shape, device=g.device) for g in gradients]
+    for out, gradient in zip(new, gradients, strict=True):
+        out[...] = gradient * (limit / norm if norm > limit else 1.0)
+    return new
+
+
+RIGHT = (clip_library, clip_ifs, clip_same_list, clip_into_new_tensors)

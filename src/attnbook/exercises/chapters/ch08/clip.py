@@ -48,7 +48,7 @@ def clip_cases(generator: Generator) -> list[Case]:
 
 
 def flat(gradients: list[Tensor]) -> Tensor:
-    return torch.cat([g.flatten() for g in gradients])
+    return torch.cat([g.flatten() for g in gradients]).double()
 
 
 @dataclass(frozen=True)
@@ -139,6 +139,11 @@ the tensors that you were given.
             "You clipped each number by itself, which changes the direction. Multiply all of them "
             "by one factor.",
         ),
+        Mistake(
+            lambda gradients, limit: [g * min(1, limit / g.norm().item()) for g in gradients],
+            "You gave each gradient a factor of its own, so their direction changes. Use the norm "
+            "of all of them together (and nothing is divided by it if it is 0).",
+        ),
     ),
     common_mistakes=MistakeSet(lambda clip: clip, CLIP_MISTAKES, right=Clip()),
     properties=(
@@ -150,7 +155,7 @@ the tensors that you were given.
             "These gradients were within the limit and should have stayed as they were.",
             lambda answer, case: (
                 bool(flat(case.arguments[0]).norm() > case.arguments[1])
-                or all(map(torch.allclose, answer, case.arguments[0]))
+                or torch.allclose(flat(answer), flat(case.arguments[0]))
             ),
         ),
         Property(
