@@ -48,6 +48,7 @@ def test_the_relation_of_an_answer_to_the_right_one_has_a_message(got, message):
         ([(16, 2), (24, 3), (41, 5)], None),
         ([(16, 2), (16, 2), (24, 3)], None),  # two different numbers are too few
         ([(0, 2), (0, 3), (0, 5)], None),
+        ([(2.0001, 2), (3.00015, 3), (5.00025, 5)], None),  # 1 times says nothing
         ([([1], [1, 2]), (3, 3)], None),
         ([("a", "b")], None),
     ],
@@ -65,6 +66,7 @@ def test_a_relation_has_a_kind_and_numbers_or_is_none():
     assert relation(ROWS, ROWS[:2], {}) is None
     assert relation(ROWS, ROWS.clone(), {}) is None  # right numbers that lack a property
     assert relation(ROWS * (1 + 1e-6), ROWS, {}).kind == "nearly right"  # not 1 times
+    assert relation(ROWS * (1 + 1e-4), ROWS, {}).kind == "nearly right"  # not 1 times
     assert relation([3, 1, 2], [1, 2, 3], {}) == Relation("reordered")
     assert relation([3, 1, 1], [1, 2, 3], {}) is None
     assert relation("B", "A", {}) is None

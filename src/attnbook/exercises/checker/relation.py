@@ -130,7 +130,7 @@ def relation_in_all(pairs: Sequence[tuple[Any, Any]]) -> Relation | None:
     if offset and holds(lambda w: w + offset):
         kind = "same offset subtracted" if offset < 0 else "same offset added"
         return Relation(kind, {"size": abs(offset)})
-    if offset and factor and holds(lambda w: w * factor):
+    if offset and factor and not looks_like_one(factor) and holds(lambda w: w * factor):
         return Relation("same factor", {"factor": factor})
     return None
 
@@ -163,7 +163,7 @@ def numeric_relation(got: Tensor, wanted: Tensor, sizes: Mapping[str, int]) -> R
     if matches(got, wanted):  # a factor or an offset would only be rounding
         return nearly_right
     factor = (got[usable] / wanted[usable]).median().item()
-    if factor and matches(got, factor * wanted):
+    if factor and not looks_like_one(factor) and matches(got, factor * wanted):
         if math.isclose(factor, -1, rel_tol=1e-6):
             return Relation("opposite sign")
         return Relation("factor", {"factor": factor, "meaning": factor_in_sizes(factor, sizes)})
@@ -174,6 +174,11 @@ def numeric_relation(got: Tensor, wanted: Tensor, sizes: Mapping[str, int]) -> R
         if matches(function(got), wanted):
             return Relation(kind)
     return nearly_right if torch.allclose(got, wanted, rtol=1e-2, atol=1e-3) else None
+
+
+def looks_like_one(factor: float) -> bool:
+    """Return whether a factor is shown as 1, which says nothing."""
+    return f"{factor:.4g}" == "1"
 
 
 def factor_in_sizes(factor: float, sizes: Mapping[str, int]) -> str:
