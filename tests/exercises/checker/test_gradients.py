@@ -88,6 +88,20 @@ def test_empty_tensors_need_no_gradient():
     assert "but no gradient flows back" in card_of(lambda old, new: new.exp().detach(), joined)
 
 
+def test_a_gradient_of_zeros_may_be_missing():
+    def softened(query, key):
+        return compare(query, key) if len(query) == 5 else (0 * compare(query, key)).softmax(-1)
+
+    def without(query, key):
+        even = torch.full_like(query @ key.mT, 1 / len(key)).detach()
+        return compare(query, key) if len(query) == 5 else even
+
+    flat = replace(TRY, reference=softened)
+    assert "gradient" not in card_of(without, flat)
+    with_nan = lambda q, k: softened(q, k) if len(q) == 5 else softened(q, Cut.apply(k))  # noqa: E731
+    assert "in the gradient of `key` are nan" in card_of(with_nan, flat)
+
+
 @pytest.mark.on_cpu
 def test_a_first_check_does_not_wait_for_sympy():
     code = (

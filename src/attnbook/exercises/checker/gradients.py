@@ -51,7 +51,8 @@ def gradient_problem(
     """Return what is wrong with gradients that stop, are nan, or differ from the right ones."""
     if outcome.error is not None:
         return exception_problem(outcome.error)
-    if all(got is None for got in outcome.answer) and any(w is not None for w in wanted):
+    nothing_lost = [w is None or not w.any() for w in wanted]  # a gradient of zeros may be missing
+    if all(got is None for got in outcome.answer) and not all(nothing_lost):
         return Problem(
             _(
                 "The numbers are right, but no gradient flows back: `.detach()`, `.item()`, "
@@ -62,8 +63,8 @@ def gradient_problem(
     named = zip(inspect.signature(reference).parameters, case.arguments, strict=False)
     names = [n for n, a in named if isinstance(a, Tensor) and a.is_floating_point()]
     lost = None
-    for name, got, right in zip(names, outcome.answer, wanted, strict=True):
-        if right is None:
+    for name, got, right, zeros in zip(names, outcome.answer, wanted, nothing_lost, strict=True):
+        if right is None or (got is None and zeros):
             continue
         n_nan = 0 if got is None else int((got.isnan() & ~right.isnan()).sum())
         if n_nan:
