@@ -11,8 +11,9 @@ from torch import nn
 from attnbook.exercises import check, log
 from attnbook.exercises.cards.as_html import card_as_html
 from attnbook.exercises.cards.as_text import card_as_text
+from attnbook.exercises.chapters.properties import ROWS_SUM_TO_ONE
 from attnbook.exercises.checker.diagnose import diagnose
-from attnbook.exercises.exercise import Property
+from attnbook.exercises.exercise import Case, Property, draw
 from tests.exercises.checker.example import NUMBERS, TRY, card_of, compare
 
 
@@ -73,6 +74,43 @@ def test_another_dtype_fails_only_where_the_card_names_it_or_a_property_needs_it
         replace(TRY, properties=(exact,)),
     ):
         assert card_of(rounded, exercise).startswith(f"✗ 99.try A try {told}")
+
+
+SHARP = replace(
+    TRY,
+    reference=lambda query, key: (300 * query @ key.mT).softmax(-1),
+    cases=lambda generator: [Case((draw(generator, n, 5), draw(generator, 7, 5))) for n in (2, 9)],
+    mistakes=(),
+    properties=(ROWS_SUM_TO_ONE,),
+)
+
+
+def test_an_answer_that_is_off_only_because_of_its_dtype_is_told_so():
+    told = "Nearly right, but your numbers are torch.float32 where torch.float64 is expected"
+    in_float = lambda q, k: SHARP.reference(q.float(), k.float())  # noqa: E731
+    assert f"✗ 99.try A try {told}" in card_of(in_float, SHARP)
+    both = replace(SHARP, reference=lambda q, k: [q, SHARP.reference(q, k)], properties=())
+    assert told in card_of(lambda q, k: [q.float(), in_float(q, k)], both)
+    short = replace(SHARP, reference=lambda q, k: in_float(q, k) + 1e-3, asks_for_dtype=True)
+    for wrong, exercise in (
+        (lambda q, k: in_float(q, k) + 1e-3, SHARP),
+        (lambda q, k: in_float(q, k) * (1 + (len(q) > 2)), SHARP),
+        (lambda q, k: in_float(q, k).double(), SHARP),
+        (in_float, short),
+        (lambda q, k: [in_float(q, k)], both),
+    ):
+        assert told not in card_of(wrong, exercise)
+
+
+def test_a_property_that_few_digits_do_not_break_is_named():
+    cut = Property("Be 0.", lambda answer, case: not answer[answer < 1e-3].any())
+    cutting = replace(
+        SHARP,
+        reference=lambda q, k: torch.nn.functional.threshold(SHARP.reference(q, k), 1e-3, 0),
+        properties=(cut,),
+    )
+    small = lambda q, k: cutting.reference(q.float(), k.float()).clamp_min(1e-9)  # noqa: E731
+    assert "✗ 99.try A try Be 0." in card_of(small, cutting)
 
 
 def write_to_query(query, key):

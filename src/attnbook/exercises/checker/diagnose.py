@@ -23,6 +23,12 @@ from attnbook.exercises.checker.attempt import Attempt
 from attnbook.exercises.checker.excerpts import format_error, printed_details
 from attnbook.exercises.checker.gradients import argument_gradients, gradient_problem
 from attnbook.exercises.checker.limits import TimeLimitExceeded, garbage_collected
+from attnbook.exercises.checker.precision import (
+    has_lower_precision,
+    loses_only_digits,
+    tensors_in,
+    with_dtype,
+)
 from attnbook.exercises.checker.reader_code import (
     failing_line,
     is_filled_in,
@@ -183,6 +189,29 @@ def known_mistake(attempt: Attempt) -> str:
     return attempt.mistake
 
 
+def lower_precision(attempt: Attempt) -> str:
+    """The answer has a smaller dtype, in which the reference would be off by as much."""
+    reference = attempt.exercise.reference
+    for case, wanted, outcome, right in attempt.trials:
+        if right:
+            continue
+        if not has_lower_precision(outcome.answer, wanted):
+            return ""
+        dtype = tensors_in(outcome.answer)[0].dtype
+        rounded = guard.call_trusted(reference, with_dtype(case.arguments, dtype)).answer
+        if not loses_only_digits(outcome.answer, wanted, rounded):
+            return ""
+        broken = property_error(attempt.exercise, case, outcome.answer)
+        if broken and not property_error(attempt.exercise, case, rounded):
+            return ""
+    got, wanted = (tensors_in(x)[0] for x in (attempt.failed.outcome.answer, attempt.failed.wanted))
+    return _(
+        "Nearly right, but your numbers are {dtype} where {wanted} is expected, and here too many "
+        "digits are lost. Compute in the dtype of the arguments, without `.float()`. A tensor made "
+        "in your function needs the `dtype=` of an argument."
+    ).format(dtype=got.dtype, wanted=wanted.dtype)
+
+
 def broken_property(attempt: Attempt) -> str:
     """The answer lacks a property that every right answer has."""
     case, outcome = attempt.failed.case, attempt.failed.outcome
@@ -215,7 +244,14 @@ def unexplained(attempt: Attempt) -> str:
 
 
 FORM = (reordered_parameters, exception, modified_argument, wrong_type, wrong_shape)
-CONTENT = (known_mistake, broken_property, unsteady_answer, possible_mistake, unexplained)
+CONTENT = (
+    known_mistake,
+    lower_precision,
+    broken_property,
+    unsteady_answer,
+    possible_mistake,
+    unexplained,
+)
 FINDERS = (*FORM, *CONTENT)
 
 
