@@ -82,8 +82,9 @@ EXERCISE = Exercise(
     prompt="""
 Write `my_delta(query, key, value, beta)`. `query` and `key` are (..., L, Dk), `value` (..., L, Dv)
 and `beta` (..., L). The state is a matrix of Dk × Dv numbers, zeros before the first word. At each
-word, read what the state holds for the word's key, add β times the difference to the word's value
-at this key, and then read the new state with the word's query. Return the outputs, (..., L, Dv).
+word, read what the state holds for the word's key, add β times the difference between the word's
+value and what you read, at this key, and then read the new state with the word's query. Return the
+outputs, (..., L, Dv).
 """,
     reference=my_delta,
     cases=delta_cases,
@@ -155,7 +156,8 @@ at this key, and then read the new state with the word's query. Return the outpu
         "written[..., None, :]`, then read with `q` as before with `k`.",
     ),
     insight="With β = 0 a word writes nothing, and with β = 1 and a key of norm 1, the state then "
-    "holds exactly the word's value for this key. A sum of outer products can do neither.",
+    "holds exactly the word's value for this key, whatever it held before. A sum of outer "
+    "products would add the value to what was there.",
     comes_back="14.7 computes all words at once.",
     others=(delta_by_a_system,),
 )
