@@ -126,12 +126,13 @@ index scores, and to no others. Its weights come from the usual scores of `query
             "You hid the chosen keys and kept the others.",
         ),
         Mistake(
-            in_parts(
-                choose=lambda index, scores, k: kept(index.mean(-2, keepdim=True), k).expand_as(
-                    index
-                )
-            ),
-            "All your queries attend to the same keys. Each query chooses its own.",
+            in_parts(choose=lambda index, scores, k: index.argsort(-1, descending=True) < k),
+            "`argsort` says which key is first, second and so on, not the rank of each key. Sort "
+            "its result once more, or use the first k of it as indices.",
+        ),
+        Mistake(
+            in_parts(choose=lambda index, scores, k: index > index.topk(k).values[..., -1:]),
+            "You attend to one key too few. The k-th largest score is among the best: `>=`.",
         ),
         Mistake(
             first_values,

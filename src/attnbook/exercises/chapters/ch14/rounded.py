@@ -88,6 +88,10 @@ with each number moved to the nearest level, (..., L, Dk).
             "have 2^b − 1 steps between them.",
         ),
         Mistake(
+            rounding(steps=lambda bits: 2 ^ bits - 1),
+            "In Python, `^` is the exclusive or of two whole numbers. A power is `**`: `2**bits`.",
+        ),
+        Mistake(
             rounding(steps=lambda bits: bits),
             "You divided the range into `bits` steps. With b bits there are 2^b levels.",
         ),
@@ -95,6 +99,12 @@ with each number moved to the nearest level, (..., L, Dk).
             rounding(over=lambda x: (x.amin(), x.amax())),
             "All keys share one range: `.min()` without an axis takes the smallest number of all. "
             "Each key has its own range.",
+        ),
+        Mistake(
+            rounding(
+                over=lambda x: (x.amin((-2, -1), keepdim=True), x.amax((-2, -1), keepdim=True))
+            ),
+            "All words of a head share one range. Each key, the vector of one word, has its own.",
         ),
         Mistake(
             rounding(over=lambda x: x.aminmax(dim=-2, keepdim=True)),

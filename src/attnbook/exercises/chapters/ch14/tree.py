@@ -66,6 +66,13 @@ def only_parents(parents: Sequence[int], n_old: int) -> Tensor:
     return mask
 
 
+def nobodys_parent(new: Tensor) -> Tensor:
+    """Hide word 0 from all words but itself."""
+    new = new.clone()
+    new[1:, 0] = False
+    return new
+
+
 def last_parent(parents: Sequence[int], n_old: int) -> Tensor:
     """Let index −1 mean the last row, as it does in Python."""
     mask = torch.zeros(len(parents), n_old + len(parents), dtype=torch.bool)
@@ -131,6 +138,10 @@ to itself, and to the words before it in its own draft.
             "Nothing is hidden. A new word may attend only to its own draft, up to itself.",
         ),
         Mistake(
+            tree(path=nobodys_parent),
+            "Word 0 can be a parent, but in your mask it is nobody's. Compare with `>= 0`.",
+        ),
+        Mistake(
             last_parent,
             "A parent of −1 means that there is none. As an index, −1 is the *last* word.",
         ),
@@ -147,7 +158,16 @@ to itself, and to the words before it in its own draft.
     ),
     properties=(
         Property(
-            "Each new word should attend to itself, but some of yours do not.",
+            "Word 0 should attend to itself, as all others do. Does a loop end too early? Compare "
+            "with `>= 0`.",
+            lambda answer, case: (
+                bool(answer[0, case.arguments[1]])
+                or not answer.diagonal(case.arguments[1])[1:].all()
+            ),
+        ),
+        Property(
+            "Each new word should attend to itself, but some of yours do not. The column of new "
+            "word i is n_old + i.",
             lambda answer, case: bool(answer.diagonal(case.arguments[1]).all()),
         ),
     ),
