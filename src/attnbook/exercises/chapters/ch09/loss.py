@@ -1,5 +1,6 @@
 """The loss of a translator by hand."""
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -67,6 +68,21 @@ LOSS_MISTAKES = (
     WrongLine("logs", lambda logits: logits.softmax(-1), "The logarithm is missing."),
     WrongLine(
         "logs",
+        lambda logits: logits.softmax(-1).log_softmax(-1),
+        "You took the softmax twice: `log_softmax` contains one and needs the scores themselves.",
+    ),
+    WrongLine(
+        "logs",
+        lambda logits: logits.log_softmax(-1) / math.log(2),
+        "Your logarithm has base 2. The card asks for ln, which is `log`.",
+    ),
+    WrongLine(
+        "logs",
+        lambda logits: logits.log_softmax(-1) / math.log(10),
+        "Your logarithm has base 10. The card asks for ln, which is `log`.",
+    ),
+    WrongLine(
+        "logs",
         lambda logits: logits.log_softmax(1),
         "Your softmax ran over the positions. It should run over the V ids, the last axis.",
     ),
@@ -97,6 +113,11 @@ LOSS_MISTAKES = (
         "score",
         lambda logs, right, s: ((1 - s) * right + s * logs.mean(-1)) / logs.size(-1),
         "At each position you took the mean over the V ids. Take the sum.",
+    ),
+    WrongLine(
+        "mean",
+        lambda loss, real: loss[real].sum(),
+        "You added the losses of all words. Return their mean.",
     ),
     WrongLine("mean", lambda loss, real: loss.mean(), "You counted the padding. Leave it out."),
     WrongLine(
@@ -138,7 +159,8 @@ Write `my_loss(logits, labels, smoothing)`, the training loss of chapter 9, with
 the right ids, and 0 where there is only padding. At each position, the right id gets a wanted
 probability of 1 − `smoothing`, and `smoothing` is then spread evenly over all V ids, including the
 right one and PAD. The loss of a position is minus the sum, over all ids, of the wanted probability
-times ln of the model's probability. Return the mean over all positions that are not padding.
+times ln of the model's probability. Return the mean over all positions that are not padding, as a
+tensor, so that a model can be trained with it.
 """,
     reference=my_loss,
     cases=loss_cases,
