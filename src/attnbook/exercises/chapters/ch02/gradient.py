@@ -44,6 +44,7 @@ def my_gradient(question):
         ("c", 2.0): "`mean(0)` divides by the number of tokens.",
         ("c", 1.0): "In a mean, each token counts for 1/L. How many tokens are *tea*?",
         ("c", 0.2): "That is what one token contributes. *tea* occurs twice.",
+        ("c", 40.0): "Return a fraction: 40 percent is 0.4.",
         ("c", 0.5): "You divided by the 4 different words. `mean(0)` divides by the number of "
         "tokens.",
         ("d", 2.0): "The detached part sends no gradient back.",

@@ -69,6 +69,7 @@ COUNT_MISTAKES = (
         "Your W_O is one head's block. The whole W_O takes the concat of all heads.",
     ),
     WrongLine("biases", lambda d, h: 0, "With `bias=True` each column also gets a learned number."),
+    WrongLine("biases", lambda d, h: 1, "`bias` is True, which counts as 1. Each layer adds D."),
     WrongLine("biases", lambda d, h: 4, "A bias has one number per column, not a single number."),
     WrongLine(
         "biases", lambda d, h: d, "You counted one bias. Each of the four linear layers has one."
@@ -78,6 +79,11 @@ COUNT_MISTAKES = (
         "biases",
         lambda d, h: 4 * h * d,
         "You gave each head biases of full width. A bias has one number per column.",
+    ),
+    WrongLine(
+        "biases",
+        lambda d, h: (3 * h + 1) * d,
+        "You gave each head three biases of full width. A bias has one number per column.",
     ),
     WrongLine("biases", lambda d, h: 4 * d // h, "You counted the biases of one head."),
     WrongLine(

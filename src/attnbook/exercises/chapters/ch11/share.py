@@ -49,13 +49,14 @@ def share_cases(generator: Generator) -> list[Case]:
 
 def repeated(
     repeat: Callable[[Tensor, int], Tensor] = lambda x, n: x.repeat_interleave(n, dim=-3),
+    values: Callable[[Tensor, int], Tensor] | None = None,
     head: Head = Head(),  # noqa: B008  frozen
 ) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
     """Grouped-query attention, right unless the repetition or the head is replaced."""
 
     def wrong(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
         n = query.size(-3) // key.size(-3)
-        return head(query, repeat(key, n), repeat(value, n))
+        return head(query, repeat(key, n), (values or repeat)(value, n))
 
     return wrong
 
@@ -80,6 +81,11 @@ leading dimensions.
             repeated(lambda x, n: torch.cat([x] * n, dim=-3)),
             "Your heads take turns: heads 0, 2, 4 use key head 0. Neighbors share, so the key "
             "heads have to be repeated in the order 0 0 1 1, not 0 1 0 1.",
+        ),
+        Mistake(
+            repeated(values=lambda x, n: torch.cat([x] * n, dim=-3)),
+            "The keys are right, but the values are repeated in another order, 0 1 0 1. A head "
+            "needs the values of its own key head.",
         ),
         Mistake(
             repeated(lambda x, n: x.repeat(n, 1, 1)),

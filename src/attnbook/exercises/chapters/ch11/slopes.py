@@ -90,6 +90,14 @@ shape (H, Lq, Lk) and PyTorch's default dtype. H is a power of two.
             "Your slopes are larger than 1: the minus sign in the exponent −8h/H is missing.",
         ),
         Mistake(
+            alibi(lambda h, n: 2.0 ** (-8 * h.flip(0) / n)),
+            "Your slopes are in reverse order. Head 1 has the largest, 2^(−8/H).",
+        ),
+        Mistake(
+            alibi(lambda h, n: (-8 * h / n).exp()),
+            "You raised e to the power. The slopes are powers of 2.",
+        ),
+        Mistake(
             alibi(lambda h, n: 2.0 ** (-h / n)),
             "Your slope is 2^(−h/H). The 8 in the exponent is missing.",
         ),
