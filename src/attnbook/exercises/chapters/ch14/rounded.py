@@ -89,7 +89,7 @@ with each number moved to the nearest level, (..., L, Dk).
         ),
         Mistake(
             rounding(steps=lambda bits: 2 ^ bits - 1),
-            "In Python, `^` is the exclusive or of two whole numbers. A power is `**`: `2**bits`.",
+            "In Python, `^` is the exclusive or of two whole numbers. Write `2 ** bits`.",
         ),
         Mistake(
             rounding(steps=lambda bits: bits),
