@@ -2,8 +2,8 @@
 
 A message of a page is a line of its Markdown, because each paragraph of the book is one line. The
 marks of a line, such as `## 3.4 `, `- ` or `**Question:** `, are removed and later put back around
-the translation, so a translator cannot lose them. Code and directives are not translated, and of a
-displayed formula only the words in it.
+the translation, so a translator cannot lose them. Directives are not translated; of code only the
+comments are, and of a displayed formula only the words in it.
 """
 
 import gettext
@@ -25,7 +25,7 @@ from attnbook.language import NAMES, as_message
 from manuscript import markers
 from manuscript.cells import GENERATED
 from manuscript.chapters import pages, read_contents
-from manuscript.comments import remarks
+from manuscript.comments import block_remarks, remarks
 from manuscript.common import ROOT
 from manuscript.labels import SVG, figures, labels
 from manuscript.normal_form import NOT_INSTALLED
@@ -160,15 +160,20 @@ def code_cells(notebook: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
 
 
 def comment_messages() -> Catalog:
-    """Return the comments and docstrings in and below cells, with the cells they are in."""
+    """Return the comments and docstrings in text, in cells and below them, with their places."""
     catalog = Catalog(charset="utf-8", fuzzy=False)
     for path in pages():
+        for place, holder, key in read_page(path)[1]:
+            where = f"{path.name}#{place}" if place else path.name
+            for block in RAW.findall(holder[key]):
+                for start, end in block_remarks(block):
+                    catalog.add(block[start:end], locations=[(where, 0)])
         if path.suffix == ".ipynb":
             for cell in code_cells(nbformat.read(path, as_version=4)):
-                where = (f"{path.name}#{cell.id}", 0)
+                where = f"{path.name}#{cell.id}"
                 for code in (cell.source, *(data["text/plain"] for data in shown_source(cell))):
                     for start, end in remarks(code):
-                        catalog.add(code[start:end], locations=[where])
+                        catalog.add(code[start:end], locations=[(where, 0)])
     return catalog
 
 

@@ -3,7 +3,7 @@
     make messages                     after a change to English sentences: update all catalogs
     make book LANGUAGE=zh_CN          write the translated book into _build/zh_CN, and build it
 
-translations/zh_CN has a catalog for each page, comments.po for the comments in the chapters' code
+translations/zh_CN has a catalog for each page, comments.po for the comments in the pages' code
 and in the code that they show, and attnbook.po for the library, the exercises and the words around
 the pages. A message whose English has changed is marked as fuzzy, and stays in English in the book
 until somebody has reviewed it. Outputs that are not code stay in English; outputs.txt explains the
@@ -30,7 +30,7 @@ from attnbook.language import _ as in_edition
 from manuscript import labels, markers
 from manuscript.cells import exercises_of, write_exercises
 from manuscript.chapters import pages
-from manuscript.comments import translated_code
+from manuscript.comments import translated_block, translated_code
 from manuscript.common import ROOT, UserError, can_write, run_tool
 from manuscript.edition import ENDING, LANGUAGE, SOURCE, TRANSLATIONS
 from manuscript.messages import (
@@ -138,9 +138,14 @@ def translated(path: Path, catalog: Catalog, comments: Catalog) -> tuple[str, di
     """Return a page in the language of the edition, and its headings with the English ones."""
     page, texts = read_page(path)
     headings: dict[str, str] = {}
+
+    def comment(text: str) -> str:
+        return translation(text, comments)
+
     for _place, holder, key in texts:
         english = holder[key]
-        holder[key] = "".join(translated_line(line, catalog) for line in lines_of(english))
+        lines = (translated_line(line, catalog) for line in lines_of(english))
+        holder[key] = "".join(translated_block(line, comment) for line in lines)
         before, after = (HEADING.findall(text) for text in (english, holder[key]))
         headings |= zip(after, before, strict=True)
     if path.suffix == ".md":
@@ -149,7 +154,7 @@ def translated(path: Path, catalog: Catalog, comments: Catalog) -> tuple[str, di
         data[labels.SVG] = labels.translated(data[labels.SVG])
 
     def with_comments(code: str) -> str:
-        return translated_code(code, lambda text: translation(text, comments))
+        return translated_code(code, comment)
 
     for cell in code_cells(page):
         cell.source = with_comments(cell.source).replace(NOT_INSTALLED, in_edition(NOT_INSTALLED))

@@ -16,7 +16,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from attnbook import language
 from manuscript import labels, messages
 from manuscript.chapters import pages
-from manuscript.comments import remarks, translated_code
+from manuscript.comments import block_remarks, remarks, translated_block, translated_code
 from manuscript.common import ROOT
 from manuscript.edition import TRANSLATIONS
 from manuscript.messages import (
@@ -62,6 +62,32 @@ def test_comments_and_docstrings_are_messages_but_shapes_are_not() -> None:
     lines = translated_code(CODE, lambda message: "中文").split("\n")
     assert lines[:3] == ["# 中文", "def head(x):  # (L, D) -> (L, D)", '    """中文"""']
     assert lines[3] == '    note = "# no comment"  # 中文'
+
+
+def test_comments_in_a_block_of_code_are_messages_too() -> None:
+    python = "```python\nx = f(x)    # (L, D): each row\n# and its `sum`\n```"
+    shell = "```sh\npip install 3G https://x/#here    # made by `make`\n# done\n```"
+    text = "```text\nword    # no code\n```"
+    assert translated_block(python, lambda message: message.upper()) == (
+        "```python\nx = f(x)    # (L, D): EACH ROW\n# AND ITS `SUM`\n```"
+    )
+    assert translated_block(shell, lambda message: message.upper()) == (
+        "```sh\npip install 3G https://x/#here    # MADE BY `MAKE`\n# DONE\n```"
+    )
+    assert translated_block(text, lambda message: message.upper()) == text
+
+
+def test_no_comment_in_a_block_of_code_stays_in_english() -> None:
+    comments = translate.read(FOLDER / "comments.po")
+    found = [
+        (path.stem, comments.get(block[start:end]))
+        for path in pages()
+        for _place, holder, key in messages.read_page(path)[1]
+        for block in messages.RAW.findall(holder[key])
+        for start, end in block_remarks(block)
+    ]
+    assert len(found) > 40
+    assert [where for where, message in found if not (message and message.string)] == []
 
 
 NOTEBOOKS = [path for path in pages() if path.suffix == ".ipynb"]
