@@ -17,6 +17,8 @@ IMPORTS = "tag_fold-imports"  # the class of the cell beside which the button is
 def mark(app: Sphinx, page: nodes.document) -> None:
     """Mark the predictions on a page that Sphinx has read."""
     for paragraph in page.findall(nodes.paragraph):
+        if isinstance(paragraph.parent, nodes.entry):  # a table that explains these words
+            continue
         first = next((child for child in paragraph if child.astext()), None)
         if isinstance(first, nodes.strong) and first.astext().startswith(_(markers.PREDICT)):
             paragraph["classes"].append("predict")
