@@ -123,8 +123,12 @@ class Exercise:
     def card(self) -> str:
         """Return, in Markdown, the card that the chapter shows above the stub."""
         stars = "★" * self.level + "☆" * (3 - self.level)
-        section = _("{section} (second reading)") if self.second_reading else "{section}"
-        facts = _("{stars} · {minutes} minutes · needs section {section}").format(
+        section = (
+            _("section {section} (second reading)")
+            if self.second_reading
+            else _("section {section}")
+        )
+        facts = _("{stars} · {minutes} minutes · needs {section}").format(
             stars=stars, minutes=self.minutes, section=section.format(section=self.section)
         )
         quoted = textwrap.indent(f"{facts}\n\n{_(self.prompt.strip())}", "> ", lambda line: True)
