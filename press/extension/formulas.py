@@ -44,10 +44,10 @@ const render = (tex, displayMode) => {
 };
 """
 
-# A browser may break the line between a formula and the comma after it. A short formula is kept
-# together with its punctuation; a long one must be able to break.
-BEFORE, BEHIND = re.compile(r"[(\[“]+$"), re.compile(r"^[,.;:?!)\]”’]+")
-SHORT = 20  # characters
+# A browser may break the line between a formula and the comma after it, English or Chinese. A
+# formula is kept together with its punctuation; a long one is able to break inside.
+BEFORE = re.compile(r"[(\[“‘（《]+$")
+BEHIND = re.compile(r"^[,.;:?!)\]”’，。、；：？！）》]+")
 
 logger = logging.getLogger(__name__)
 
@@ -109,11 +109,10 @@ def visit_inline(self: HTML5Translator, node: nodes.math) -> None:
     """Write a formula in a line of text, together with the punctuation that touches it."""
     before, behind = (html.escape(node.get(side, "")) for side in ("before", "behind"))
     formula = _render_node(node, display=False)
-    seen = re.sub(r"<math.*</math>|<[^>]*>", "", formula, flags=re.DOTALL)
-    together = (before or behind) and len(seen) <= SHORT
-    self.body.append('<span class="together">' * bool(together) + before)
+    together = bool(before or behind)
+    self.body.append('<span class="together">' * together + before)
     self.body.append(self.starttag(node, "span", "", CLASS="math notranslate nohighlight"))
-    self.body.append(formula + "</span>" + behind + "</span>" * bool(together))
+    self.body.append(formula + "</span>" + behind + "</span>" * together)
     raise nodes.SkipNode
 
 
