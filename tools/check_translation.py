@@ -1,9 +1,9 @@
 """Check a translation: `make check-zh`.
 
 Every message has to be translated, none may be fuzzy, and each translation must keep what a reader
-runs or clicks: code, formulas, links, placeholders, numbers, and the cells of a table, except those
-with pinyin. Terms have
-to be translated as in the glossary (book/notation.md), or with one of the other words that
+runs or clicks: code, formulas (but not the words in them), links, placeholders, numbers, and the
+cells of a table, except those with pinyin. Quotation marks after Chinese are curly. Terms have to be
+translated as in the glossary (book/notation.md), or with one of the other words that
 translations/*/terms.txt accepts. The words that outputs.txt explains have to be in the outputs.
 """
 
@@ -31,6 +31,9 @@ KEPT = {  # a translation must have these as often as the original
     "placeholders": re.compile(r"\{\w*(?:[:!][^{}]*)?\}"),
     "tags": re.compile(r"</?[a-z]+[^>]*>"),
 }
+WORDS = re.compile(r"(?<=\\text\{)[^{}]*")  # in a formula
+STRAIGHT = re.compile(rf'(^|.)"[^"]*"', re.S)  # with the character before it
+CHINESE = re.compile(rf"[{HAN}，。：；、？！（）《》“”]")
 HALF_WIDTH = re.compile(rf"[{HAN}][,.;:?!](?![A-Za-z0-9./])|[{HAN}]\(|\)[{HAN}]")
 CODE = re.compile(r"<code.*?</code>", re.S)
 LARGE = re.compile(r"\d[\d.,]* (?:million|billion)")
@@ -102,12 +105,26 @@ def message_complaints(message: Message, folder: Path, titles: bool = False) -> 
             yield "has a different number of lines"
         if not titles:
             yield from language_complaints(english, str(form), folder)
+        if {where for where, _line in message.locations} != {"commands"}:  # on a page
+            yield from quote_complaints(str(form))
+
+
+def quote_complaints(translation: str) -> Iterator[str]:
+    """Name straight quotation marks that a page would turn into closing ones.
+
+    Sphinx makes an opening one only after a space, and Chinese has none.
+    """
+    for quoted in STRAIGHT.finditer(plain(translation)):
+        if CHINESE.fullmatch(quoted[1]):
+            yield f"has a straight quotation mark after Chinese: {quoted[0]!r}"
 
 
 def kept_complaints(english: str, translation: str) -> Iterator[str]:
     """Describe what a translation has lost or changed."""
     for what, pattern in KEPT.items():
         texts = [english, translation]
+        if what == "formulas":
+            texts = [WORDS.sub("", text) for text in texts]
         if what == "placeholders":
             texts = [KEPT["formulas"].sub("", text) for text in texts]
         wanted, got = (Counter(pattern.findall(text)) for text in texts)

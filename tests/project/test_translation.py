@@ -211,6 +211,22 @@ def test_what_a_translation_loses_is_named(english: str, chinese: str, complaint
     assert re.search(complaint, found[0])
 
 
+def test_a_straight_quotation_mark_after_chinese_is_named() -> None:
+    english = 'Shout "technology" and call `check("x")`.'
+    message = catalog_with({english: '喊："technology"，再调用 `check("x")`。'}).get(english)
+    (found,) = check_translation.message_complaints(message, FOLDER)
+    assert "'：\"technology\"'" in found
+    message.locations = [("commands", 0)]  # only a terminal shows it
+    assert [*check_translation.message_complaints(message, FOLDER)] == []
+    for chinese in ("喊：“technology”，", '喊 "technology"，', '"technology"，'):
+        assert [*check_translation.quote_complaints(chinese)] == []
+
+
+def test_words_in_a_formula_may_be_translated() -> None:
+    assert [*kept_complaints(r"$e^{\text{loss}}$", r"$e^{\text{损失}}$")] == []
+    assert [*kept_complaints(r"$e^{\text{loss}}$", r"$2^{\text{损失}}$")] != []
+
+
 def test_a_good_translation_gives_no_complaints() -> None:
     english = "The **key** `k` of 1,024 rows, see [3.4](03.ipynb), is $x$: {n} of 2.6 billion."
     chinese = "**键** `k` 有 1,024 行，见 [3.4](03.ipynb) 节，就是 $x$：26 亿中的 {n}。"
