@@ -2,8 +2,8 @@
 
 Every message has to be translated, none may be fuzzy, and each translation must keep what a reader
 runs or clicks: code, formulas (but not the words in them), links, placeholders, numbers, and the
-cells of a table, except those with pinyin. Quotation marks after Chinese are curly. Terms have to be
-translated as in the glossary (book/notation.md), or with one of the other words that
+cells of a table, except those with pinyin. Quotation marks after Chinese are curly. Terms have to
+be translated as in the glossary (book/notation.md), or with one of the other words that
 translations/*/terms.txt accepts. The words that outputs.txt explains have to be in the outputs.
 """
 
@@ -32,7 +32,7 @@ KEPT = {  # a translation must have these as often as the original
     "tags": re.compile(r"</?[a-z]+[^>]*>"),
 }
 WORDS = re.compile(r"(?<=\\text\{)[^{}]*")  # in a formula
-STRAIGHT = re.compile(rf'(^|.)"[^"]*"', re.S)  # with the character before it
+STRAIGHT = re.compile(r'(^|.)"[^"]*"', re.S)  # with the character before it
 CHINESE = re.compile(rf"[{HAN}，。：；、？！（）《》“”]")
 HALF_WIDTH = re.compile(rf"[{HAN}][,.;:?!](?![A-Za-z0-9./])|[{HAN}]\(|\)[{HAN}]")
 CODE = re.compile(r"<code.*?</code>", re.S)
