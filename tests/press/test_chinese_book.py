@@ -34,6 +34,7 @@ CHINESE = ROOT / "_build" / "zh_CN" / "_build" / "html"
 BASE = CHINESE.as_uri() + "/"
 IN_FULL = ["book/index.html", "book/08_transformer.html"]
 BRIEFLY = ["LaTeX in the text", "pictures that are missing", "what is too wide"]
+FORMULAS = ["formulas that are cut", "punctuation at the start of a line, after a formula"]
 
 
 @pytest.mark.parametrize("address", IN_FULL)
@@ -59,6 +60,23 @@ def test_a_chinese_page_fits_a_phone(screens: dict[str, BrowserContext], address
     assert not opened.wide()
     assert opened.close() == []
     assert opened.outside() == []
+
+
+@pytest.mark.parametrize("screen", ["light", "phone"])
+def test_no_chinese_line_begins_with_punctuation_after_a_formula(
+    screens: dict[str, BrowserContext], screen: str
+) -> None:
+    found: dict[str, list[str]] = {}
+    formulas = 0
+    for address in CHAPTERS:
+        opened = Opened(screens[screen], address, BASE)
+        opened.settle()
+        formulas += opened.page.locator("article span.math").count()
+        for wrong in FORMULAS:
+            found[f"{address}: {wrong}"] = opened.page.evaluate(ON_EVERY_SCREEN[wrong])
+        assert opened.close() == []
+    assert {where: what for where, what in found.items() if what} == {}
+    assert formulas > 500
 
 
 @pytest.mark.parametrize("address", CHAPTERS)
@@ -212,6 +230,8 @@ def test_the_words_of_a_chapters_question_keep_their_distance(
     opened = Opened(screens["light"], "book/01_library.html", BASE)
     words = opened.page.locator(".opening .question strong")
     assert words.count() > 0
+    question = opened.page.locator(".opening .question").first
+    expect(question).to_have_css("font-style", "normal")  # Chinese has no italics
     margins = "words => words.map(word => getComputedStyle(word).marginInlineEnd)"
     assert set(words.evaluate_all(margins)) == {"0px"}
     assert opened.close() == []

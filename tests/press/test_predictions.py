@@ -43,6 +43,12 @@ def test_no_prediction_is_answered_before_a_guess(reader: BrowserContext, name: 
     assert page.evaluate(IN_SIGHT) == []
 
 
+def test_a_page_without_predictions_has_no_button(reader: BrowserContext) -> None:
+    page = opened(reader, f"{FOLDER}book/how_to_use.html")
+    expect(page.get_by_text("Predict before you run.")).to_have_count(1)  # in a table
+    assert page.locator(f"p.predict, {ALL}").count() == 0
+
+
 def test_a_guess_shows_its_answer_and_no_other(reader: BrowserContext) -> None:
     page = opened(reader)
     before = page.locator(BUTTON).count()

@@ -19,6 +19,25 @@ ON_EVERY_SCREEN = {
     "formulas that are not set": """[...document.querySelectorAll(
         ':is(span, div).math:not(:has(.katex)), .katex-error')].map(e => e.outerHTML)""",
     # each Stand-in is one of the reader's own fonts
+    "formulas that are cut": """[...document.querySelectorAll('article span.math')].filter(e =>
+        getComputedStyle(e).overflowY !== 'visible' && e.scrollHeight > e.clientHeight)
+        .map(e => e.querySelector('.katex-html').textContent)""",
+    "punctuation at the start of a line, after a formula": """(() => {
+        const article = document.querySelector('article'), range = document.createRange();
+        const texts = article && document.createTreeWalker(article, NodeFilter.SHOW_TEXT);
+        return [...document.querySelectorAll('article span.math')].flatMap(math => {
+            texts.currentNode = math;
+            while (texts.currentNode.lastChild) texts.currentNode = texts.currentNode.lastChild;
+            const text = texts.nextNode();
+            if (!/^[,.;:?!)\\]”’，。、；：？！）》]/.test(text?.data ?? "")) return [];
+            range.setStart(text, 0);
+            range.setEnd(text, 1);
+            const mark = range.getBoundingClientRect();
+            const last = [...math.querySelectorAll('.base')].at(-1) ?? math;
+            const end = last.getBoundingClientRect();
+            return mark.width && mark.left < end.right - 2
+                ? [math.querySelector('.katex-html').textContent + text.data.slice(0, 9)] : [];
+        }); })()""",
     "fonts that failed": """[...document.fonts].filter(f => f.status === 'error')
         .map(f => f.family).filter(name => !name.includes('Stand-in'))""",
     "LaTeX in the text": """(() => {
