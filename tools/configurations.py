@@ -1,4 +1,4 @@
-"""Write the example configurations: those that `transformers` ships as the defaults of its classes.
+"""Write the example configurations: the defaults of classes in `transformers`, and what it lacks.
 
     .venv/bin/python -m tools.configurations
 
@@ -18,6 +18,13 @@ CLASSES = (
     "SmolLM3Config GptOssConfig Qwen3NextConfig DeepseekV3Config DeepseekV32Config "
     "KimiLinearConfig"
 ).split()
+# Kimi Linear's file lists its layers, counted from 1. The defaults of its class are other layers.
+KIMI_FULL = [4, 8, 12, 16, 20, 24, 27]
+KIMI_LAYERS = {
+    "full_attn_layers": KIMI_FULL,
+    "kda_layers": [i for i in range(1, 28) if i not in KIMI_FULL],
+}
+CHANGES = {"KimiLinearConfig": {"linear_attn_config": KIMI_LAYERS}}
 
 
 def collected() -> dict[str, dict[str, Any]]:
@@ -26,7 +33,7 @@ def collected() -> dict[str, dict[str, Any]]:
     shared = transformers.PretrainedConfig().to_dict()
     found = {}
     for name in CLASSES:
-        config = getattr(transformers, name)()
+        config = getattr(transformers, name)(**CHANGES.get(name, {}))
         fields = json.loads(config.to_json_string(use_diff=False))
         added = {k: v for k, v in fields.items() if v is not None and v != shared.get(k, "")}
         found[config.model_type] = added | {"model_type": config.model_type}

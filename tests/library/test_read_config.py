@@ -9,6 +9,7 @@ import torch
 import transformers
 
 from attnbook import read_config
+from attnbook.models.config_cache import kept_windows
 from attnbook.models.config_fields import OUTSIDE, parts
 from attnbook.models.published import published_configs
 from manuscript.common import ROOT
@@ -18,7 +19,7 @@ PUBLISHED = published_configs()
 LONG = 2**17
 
 
-def test_the_published_configurations_are_the_defaults_of_the_classes():
+def test_the_published_configurations_are_the_defaults_of_the_classes_and_kimis_layers():
     assert collected() == PUBLISHED
     assert len(PUBLISHED) == len(CLASSES) == 12
 
@@ -156,7 +157,7 @@ def test_the_cache_is_as_large_as_that_of_transformers(name, n_words):
 
 def test_windows_bound_the_cache():
     full, windowed = ({"num_hidden_layers": 6, "hidden_size": 32, "num_attention_heads": 4},) * 2
-    windowed = full | {"sliding_window": 10}
+    windowed = full | {"sliding_window": 10, "model_type": "mistral"}
     per_word = 2 * 2 * 6 * 32  # two bytes, keys and values
     assert read_config(full).cache_bytes(100) == 100 * per_word
     assert read_config(windowed).cache_bytes(100) == 10 * per_word
@@ -174,3 +175,71 @@ def test_what_the_fields_do_not_say_is_not_guessed():
         assert read.cache_bytes(LONG) is None
         assert "these fields do not say" in str(read)
     assert read_config(sizes | {"layer_types": ["full_attention", "new"]}).cache_bytes(1) is None
+
+
+# Fields of published files, reduced to those about the cache, with its size in GiB (None: not said)
+KIMI = PUBLISHED["kimi_linear"]["linear_attn_config"]
+SIZES = "num_hidden_layers num_attention_heads num_key_value_heads head_dim hidden_size".split()
+
+
+def sized(model_type: str, *numbers: int) -> dict:
+    return {"model_type": model_type} | dict(zip(SIZES, numbers, strict=True))
+
+
+SCOUT = sized("llama4_text", 48, 40, 8, 128, 5120) | {"attention_chunk_size": 8192}
+GEMMA = sized("gemma3_text", 48, 16, 8, 256, 3840) | {"sliding_window": 1024}
+QWEN = sized("qwen2", 28, 28, 4, 128, 3584) | {"sliding_window": 4096, "max_window_layers": 21}
+NEMOTRON = "M-M-M-MM-M-M-M*-M-M-M*-M-M-M-M*-M-M-M-M*-M-MM-M-M-M-M-M-"
+
+
+@pytest.mark.parametrize(
+    ("fields", "gib"),
+    [
+        (sized("kimi_linear", 27, 32, 32, 72, 2304)
+         | {"kv_lora_rank": 512, "qk_rope_head_dim": 64, "linear_attn_config": KIMI}, 0.98),
+        (sized("nemotron_h", 56, 40, 8, 128, 4480)
+         | {"hybrid_override_pattern": NEMOTRON, "mamba_head_dim": 80, "chunk_size": 128}, 2),
+        (sized("nemotron_h", 3, 40, 8, 128, 4480) | {"hybrid_override_pattern": "M*?"}, None),
+        (sized("gemma2", 26, 8, 4, 256, 2304)
+         | {"sliding_window": 4096, "cache_implementation": "hybrid"}, 6.70),
+        (GEMMA, 8.31),
+        (GEMMA | {"sliding_window_pattern": 6, "model_type": "new"}, 8.31),
+        (GEMMA | {"sliding_window_pattern": "LLLG"}, None),
+        (GEMMA | {"model_type": "new"}, None),  # a window, but in which layers?
+        (SCOUT | {"no_rope_layers": [1, 1, 1, 0] * 12}, 7.12),
+        (SCOUT | {"no_rope_layers": []}, None),
+        (SCOUT, None),
+        (QWEN | {"use_sliding_window": False}, 7),
+        (QWEN | {"use_sliding_window": True}, None),
+        (sized("new", 32, 32, 8, 128, 4096), 16),
+        (sized("new", 32, 32, 8, 128, 4096) | {"attn_layer_period": 8}, None),
+        (sized("new", 32, 32, 8, 128, 4096) | {"attn_config": {"sliding_window_size": 9}}, None),
+        (sized("new", 32, 32, 8, 128, 4096) | {"num_kv_shared_layers": 15}, None),
+        (sized("new", 32, 32, 8, 128, 4096) | {"linear_num_value_heads": 15}, None),
+        (sized("new", 32, 32, 8, 128, 4096) | {"quantization_config": {"block_size": 9}}, 16),
+    ],
+)  # fmt: skip
+def test_the_cache_of_published_files_is_right_or_not_said(fields, gib):
+    size = read_config(fields).cache_bytes(LONG)
+    assert (size and round(size / 2**30, 2)) == gib
+
+
+TYPES = (
+    "gemma2 gemma3_text cohere2 llama4_text qwen2 qwen3_next qwen3_5_text exaone4 lfm2 olmo3 "
+    "minimax granitemoehybrid mistral phi3 starcoder2 gemma3n_text modernbert-decoder mimo_v2_flash"
+).split()
+
+
+@pytest.mark.parametrize("model", TYPES)
+def test_without_layer_types_the_layers_are_those_of_transformers_or_not_said(model):
+    config = transformers.AutoConfig.for_model(model)
+    fields = json.loads(config.to_json_string(use_diff=False))
+    fields.pop("layer_types", None)
+    theirs = [
+        getattr(layer, "sliding_window", None)
+        for layer in transformers.DynamicCache(config=config).layers
+        if hasattr(layer, "keys")
+    ]
+    read = read_config(fields)
+    if read.cache_bytes(LONG) is not None:
+        assert kept_windows(read.fields) == theirs

@@ -1,11 +1,14 @@
 """The fields of a model's config.json: what each is about, and the section that explains it."""
 
+import re
+from collections.abc import Iterable
+
 from attnbook.language import _
 
 # Fields that say nothing about what is computed for a word. The figure's script uses it as well.
 OUTSIDE = (
     "^_|_token_id$|^(architectures|auto_map|chunk_size_feed_forward|dtype|id2label|is_decoder|"
-    "initializer_range|is_encoder_decoder|label2id|model_type|output_|pretraining_tp|problem_type|"
+    "cache_implementation|initializer_range|is_encoder_decoder|label2id|model_type|output_|pretraining_tp|problem_type|"
     "return_dict|router_|summary_|tie_encoder|torch_dtype|transformers_version|use_cache)"
 )
 
@@ -38,7 +41,8 @@ def parts() -> list[tuple[str, str, str]]:
         (
             _("kinds of attention layers"),
             "11.12",
-            "layer_types full_attention_interval sliding_window_pattern",
+            "layer_types full_attention_interval sliding_window_pattern linear_attn_config "
+            "hybrid_override_pattern",
         ),
         (
             _("window"),
@@ -85,8 +89,8 @@ def parts() -> list[tuple[str, str, str]]:
             "num_experts num_local_experts n_routed_experts num_experts_per_tok "
             "num_experts_per_token n_shared_experts num_shared_experts num_expert_group "
             "moe_intermediate_size shared_expert_intermediate_size first_k_dense_replace "
-            "mlp_layer_types mlp_only_layers decoder_sparse_step norm_topk_prob moe_renormalize "
-            "n_group topk_group routed_scaling_factor",
+            "mlp_layer_types mlp_only_layers moe_layer_freq decoder_sparse_step norm_topk_prob "
+            "moe_renormalize n_group topk_group routed_scaling_factor",
         ),
         (_("one table for input and output"), "12.4", "tie_word_embeddings"),
         (
@@ -96,3 +100,15 @@ def parts() -> list[tuple[str, str, str]]:
         ),
         (_("several new words at once"), "14.9", "num_mtp_layers num_nextn_predict_layers"),
     ]
+
+
+def unknown_fields(names: Iterable[str]) -> tuple[str, ...]:
+    """The names of the fields that the book does not explain, and that are about attention."""
+    known = {name for _about, _section, some in parts() for name in some.split()}
+    rest = (name for name in names if leaf(name) not in known)
+    return tuple(name for name in rest if not re.search(OUTSIDE, leaf(name)))
+
+
+def leaf(name: str) -> str:
+    """The last part of a name with dots."""
+    return name.rpartition(".")[2]

@@ -2,7 +2,6 @@
 
 import collections
 import json
-import re
 import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from typing import Any
 
 from attnbook.language import _
 from attnbook.models.config_cache import cache_bytes
-from attnbook.models.config_fields import OUTSIDE, parts
+from attnbook.models.config_fields import leaf, parts, unknown_fields
 
 WORDS = 2**17  # of a long text: 128k
 WIDTH = 84  # columns of the printed table
@@ -74,7 +73,7 @@ def read_config(config: str | Path | Mapping[str, Any]) -> ModelConfig:
         if found:
             rows.append(Row(about, section, ", ".join(f"{n} {shown(fields[n])}" for n in found)))
     rest = [name for name in fields if name not in known]
-    unknown = tuple(name for name in rest if not re.search(OUTSIDE, leaf(name)))
+    unknown = unknown_fields(fields)
     rows += [*cache_rows(fields)]
     rows += [Row(_("unknown"), "–", f"{name} {shown(fields[name])}") for name in unknown]
     if outside := [name for name in rest if name not in unknown]:
@@ -104,11 +103,6 @@ def flat(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
         elif value is not None:
             fields[prefix + name] = value
     return fields
-
-
-def leaf(name: str) -> str:
-    """The last part of a name with dots."""
-    return name.rpartition(".")[2]
 
 
 def shown(value: Any) -> str:

@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 from attnbook.language import _
+from attnbook.models import config_cache
 from attnbook.models.config_cache import BYTES, KINDS
 from attnbook.models.config_fields import OUTSIDE, parts
 from attnbook.models.published import published_configs
@@ -12,9 +13,12 @@ from attnbook.widgets.element import show_element
 
 __all__ = ["explore_configs"]
 
+# Which layers keep keys, and how many numbers: the library's rules, as the script uses them.
+RULES = "kinds windowed marks neither which size state".split()
+
 # What the examples contain: fields about attention and size, in the order in which they are shown.
 EXAMPLE_FIELDS = (
-    "num_hidden_layers n_layer hidden_size n_embd max_position_embeddings "
+    "model_type num_hidden_layers n_layer hidden_size n_embd max_position_embeddings "
     "num_attention_heads n_head num_key_value_heads num_kv_heads multi_query head_dim kv_lora_rank "
     "q_lora_rank qk_nope_head_dim qk_rope_head_dim v_head_dim index_topk index_n_heads "
     "index_head_dim layer_types sliding_window no_rope_layers rope_parameters num_experts "
@@ -36,7 +40,7 @@ def explore_configs(first: str) -> None:
     data = {
         "parts": parts(),
         "outside": OUTSIDE,
-        "kinds": KINDS,
+        "rules": {name: getattr(config_cache, name.upper()) for name in RULES},
         "bytes": BYTES,
         "sizes": [1, WORDS],
         "names": " ".join(EXAMPLE_FIELDS),

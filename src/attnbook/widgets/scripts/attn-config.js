@@ -29,8 +29,19 @@
     return [...counts].map(([one, count]) => `${count} × ${one}`).join(" + ") || "[]";
   }
 
+  /** The name of a field, and of all fields in its value, joined by dots. */
+  function nestedNames(name, value) {
+    const inner = isObject(value) ? Object.entries(value) : [];
+    return [name, ...inner.flatMap(([key, one]) => nestedNames(`${name}.${key}`, one))];
+  }
+
+  /** Whether one of these names is like the first pattern and not like the second. */
+  const hasUnread = (names, which, neither) => names.some((name) =>
+    new RegExp(which).test(name) && !new RegExp(neither).test(name));
+
   /** How many numbers one layer keeps for one word, or null if the fields do not say. */
-  function numbersPerWord(fields) {
+  function numbersPerWord(fields, unread, rules) {
+    if (hasUnread(unread, rules.size, `${rules.neither}|${rules.state}`)) return null;
     const indexer = fields.index_head_dim ?? 0;
     if ("kv_lora_rank" in fields) {
       return fields.kv_lora_rank + (fields.qk_rope_head_dim ?? 0) + indexer;
@@ -44,30 +55,44 @@
     return keyHeads * (dK + (fields.v_head_dim ?? dK)) + indexer;
   }
 
-  /** The kind of each layer, or null if the configuration makes no difference between layers. */
-  function layerKinds(fields, layers) {
-    if (fields.layer_types) return fields.layer_types;
-    const patterns = { full_attention_interval: "linear_attention",
-      sliding_window_pattern: "sliding_attention" };
-    for (const [name, other] of Object.entries(patterns)) {
-      const every = fields[name];
-      if (every) {
-        return Array.from({ length: layers }, (_, i) => ((i + 1) % every ? other : "full_attention"));
-      }
+  /** All layers of one kind, or all but each n-th; null if it is not known which. */
+  function regularKinds(fields, layers, windowed) {
+    let [other, every] = ["sliding_attention", fields.sliding_window_pattern];
+    if (Object.keys(fields).some((name) => /^linear_|^full_attention_interval$/.test(name))) {
+      [other, every] = ["linear_attention", fields.full_attention_interval];
+    } else if (!(fields.use_sliding_window ?? true) || !fields.sliding_window) every = 1;
+    else if (every === undefined && !("max_window_layers" in fields)) {
+      every = windowed[fields.model_type ?? ""];
     }
-    return null;
+    if (!Number.isInteger(every)) return null;
+    return Array.from({ length: layers }, (_, i) =>
+      (!every || (i + 1) % every ? other : "full_attention"));
+  }
+
+  /** The kind of each layer, or null if the fields do not determine it. */
+  function layerKinds(fields, unread, rules) {
+    const layers = fields.num_hidden_layers ?? fields.n_layer;
+    if (layers === undefined) return null;
+    if (fields.layer_types) return fields.layer_types;
+    const marks = fields.hybrid_override_pattern;
+    if (marks) return [...marks].map((mark) => rules.marks[mark] ?? mark);
+    const full = fields.linear_attn_config?.full_attn_layers;
+    if (full) {
+      return Array.from({ length: layers }, (_, i) =>
+        (full.includes(i + 1) ? "full_attention" : "linear_attention"));
+    }
+    if (hasUnread(unread, rules.which, rules.neither) || "linear_attn_config" in fields) return null;
+    if (!("attention_chunk_size" in fields)) return regularKinds(fields, layers, rules.windowed);
+    const rotary = fields.no_rope_layers ?? [];
+    return rotary.length !== layers ? null
+      : rotary.map((one) => (one ? "chunked_attention" : "full_attention"));
   }
 
   /** For each layer that keeps keys, how many words it keeps them for; null if unknown. */
-  function keptWindows(fields, kinds) {
-    const layers = fields.num_hidden_layers ?? fields.n_layer;
-    if (layers === undefined) return null;
-    const found = layerKinds(fields, layers);
-    if (!found) {
-      const window = fields.use_sliding_window ?? true ? fields.sliding_window : undefined;
-      return Array(layers).fill(window ?? Infinity);
-    }
-    if (!found.every((kind) => kind in kinds)) return null;
+  function keptWindows(fields, unread, rules) {
+    const found = layerKinds(fields, unread, rules);
+    const { kinds } = rules;
+    if (!found?.every((kind) => kind in kinds)) return null;
     return found.filter((kind) => kinds[kind] !== "none")
       .map((kind) => fields[kinds[kind]] ?? Infinity);
   }
@@ -114,7 +139,7 @@
 
     /** The fields of a published configuration as JSON. @param {string} model */
     example(model) {
-      const kinds = Object.keys(this.data.kinds);
+      const kinds = Object.keys(this.data.rules.kinds);
       const values = this.data.examples[model].split("|");
       const config = {};
       this.data.names.split(" ").forEach((name, i) => {
@@ -128,9 +153,11 @@
     }
 
     /** The bytes of the cache of one text, or null if the fields do not determine them. */
-    cacheBytes(fields, words) {
-      const perWord = numbersPerWord(fields);
-      const windows = keptWindows(fields, this.data.kinds);
+    cacheBytes(fields, unknown, words) {
+      const { rules } = this.data;
+      const unread = unknown.flatMap((name) => nestedNames(name, fields[name]));
+      const perWord = numbersPerWord(fields, unread, rules);
+      const windows = keptWindows(fields, unread, rules);
       if (perWord === null || windows === null) return null;
       const kept = windows.reduce((sum, window) => sum + Math.min(words, window), 0);
       return this.data.bytes * perWord * kept;
@@ -153,11 +180,11 @@
         }
       }
       const things = rows.length;
-      const texts = sizes.map((count) =>
-        this.cacheBytes(fields, count)?.toLocaleString(language) ?? words.silent);
-      texts.forEach((text, i) => rows.push([words.cache[i], "11.3", text]));
       const rest = Object.keys(fields).filter((name) => !known.has(name));
       const unknown = rest.filter((name) => !new RegExp(outside).test(leaf(name)));
+      const texts = sizes.map((count) =>
+        this.cacheBytes(fields, unknown, count)?.toLocaleString(language) ?? words.silent);
+      texts.forEach((text, i) => rows.push([words.cache[i], "11.3", text]));
       for (const name of unknown) rows.push([words.unknown, "–", `${name} ${shown(fields[name])}`]);
       const others = rest.filter((name) => !unknown.includes(name));
       if (others.length) rows.push([words.outside, "–", others.join(", ")]);
