@@ -14,7 +14,6 @@ from transformers import (
     DeepseekV32Config,
     Gemma3TextConfig,
     GptOssConfig,
-    KimiLinearConfig,
     Qwen3Config,
     Qwen3NextConfig,
 )
@@ -157,12 +156,14 @@ def test_the_delta_rule_is_that_of_qwen3_next(theirs):
     assert_close(last, state, rtol=0, atol=1e-4)
 
 
-@pytest.mark.parametrize("config", [Qwen3NextConfig(), KimiLinearConfig()])
-def test_three_layers_with_the_delta_rule_come_between_two_with_softmax(config):
-    assert set(config.layer_types) == {"linear_attention", "full_attention"}
-    full = [i for i, kind in enumerate(config.layer_types) if kind == "full_attention"]
-    assert {after - before for before, after in itertools.pairwise(full)} == {4}
-    told = "have three layers with the delta rule for each one with softmax attention"
+@pytest.mark.parametrize("model", ["qwen3_next", "kimi_linear"])
+def test_about_three_layers_with_the_delta_rule_come_between_two_with_softmax(model):
+    kinds = published_configs()[model]["layer_types"]
+    assert set(kinds) == {"linear_attention", "full_attention"}
+    full = [i for i, kind in enumerate(kinds) if kind == "full_attention"]
+    assert {after - before for before, after in itertools.pairwise(full)} <= {3, 4}
+    assert 2.8 < kinds.count("linear_attention") / len(full) <= 3
+    told = "have about three layers with the delta rule for each one with softmax attention"
     assert told in chapter.source("delta-today")
 
 
@@ -220,6 +221,28 @@ def test_values_suffer_more_than_keys_and_three_bits_are_enough():
     assert all(keys < values for keys, values in both)
 
 
+def test_a_product_with_a_quantized_cache_can_be_scaled_afterward():
+    torch.manual_seed(0)
+    query, x = torch.randn(1, 16).double(), torch.randn(50, 16).double()
+    rounded = chapter.run("rounded-code")["rounded"](x, 4)
+    low, high = x.aminmax(dim=-1, keepdim=True)
+    step = (high - low) / 15
+    whole = ((x - low) / step).round().to(torch.int8)
+    after = query.sum() * low.T + (query @ whole.double().T) * step.T
+    assert_close(after, query @ rounded.T)
+    assert "or multiplies by the step after the product" in chapter.source("rounded-seen")
+    sizes = {width: f"{(4 * width + 32) / (16 * width):.3f}" for width in (16, 128)}
+    assert sizes == {16: "0.375", 128: "0.266"}
+
+
+def test_an_absorbed_step_of_deepseek_v3_has_many_operations_per_byte():
+    v3 = published_configs()["deepseek_v3"]
+    kept = v3["kv_lora_rank"] + v3["qk_rope_head_dim"]
+    operations = 2 * v3["num_attention_heads"] * (kept + v3["kv_lora_rank"])
+    assert 240 < operations / (2 * kept) < 245
+    assert "about 240 operations per byte" in chapter.source("absorb-count-seen")
+
+
 def test_a_process_of_the_ring_holds_less_with_more_processes():
     space = chapter.run("ring-list")
     qkv = torch.randn(3, 1, 512, 16).double()
@@ -251,7 +274,8 @@ def test_the_smallest_caches_are_those_that_the_text_names():
     sizes = {name: read_config(config).cache_bytes(2**17) for name, config in configs.items()}
     assert sorted(sizes, key=sizes.get)[:3] == ["mistral", "kimi_linear", "falcon"]
     assert max(sizes, key=sizes.get) == "llama"
-    assert configs["kimi_linear"]["layer_types"].count("full_attention") == 6
+    assert configs["kimi_linear"]["layer_types"].count("full_attention") == 7
+    assert "from latents in 7 of 27 layers" in chapter.source("config-sorted-seen")
     assert sizes["deepseek_v32"] > sizes["deepseek_v3"]
 
 
@@ -266,7 +290,7 @@ def test_the_smallest_caches_are_those_that_the_text_names():
 def test_the_smallest_caches_come_from_what_the_text_names(model, change):
     config = published_configs()[model]
     before, after = (read_config(one).cache_bytes(2**17) for one in (config, config | change))
-    assert after > 4 * before
+    assert after > 3.8 * before
 
 
 def test_the_indexer_of_deepseek_v32_is_all_that_it_keeps_beyond_deepseek_v3():

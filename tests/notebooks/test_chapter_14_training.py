@@ -23,13 +23,25 @@ def test_a_random_choice_of_two_answers_is_right_in_56_percent():
     assert "56% of the cases" in chapter.source("delta-seen")
 
 
+def test_a_softmax_with_positions_can_keep_the_newer_answer():
+    *_, delta, _, gentle = rows("delta-run", r"(\d+)%")
+    assert min(gentle) >= min(delta)
+    assert "(With positions, a softmax can, too" in chapter.source("delta-seen")
+    assert chapter.source("delta-hybrid-ask").startswith("Without positions, a softmax")
+
+
 def test_the_keys_of_the_delta_rule_recall_more_if_they_are_added_up():
     *_, delta, added = rows("delta-width", r"(\d+)%")
     assert min(added) > max(delta[4:]) + 5
 
 
 def test_the_hybrid_gives_the_newer_answer_and_recalls_more_than_the_delta_rule():
-    softmax, delta, hybrid = rows("delta-hybrid", r"(\d+)%")
+    softmax, delta, hybrid, alibi = rows("delta-hybrid", r"(\d+)%")
+    assert min(alibi) > max(hybrid[:2])  # positions alone give both
+    assert alibi[2] >= hybrid[2]
+    assert "softmax with a small ALiBi slope solves both tasks" in chapter.source(
+        "delta-hybrid-seen"
+    )
     assert hybrid[0] > 2 * delta[1]
     assert hybrid[2] >= delta[2] - 1 > softmax[3] + 20
     assert hybrid[1] < softmax[0]
