@@ -86,7 +86,8 @@ def test_sharing_key_heads_divides_the_cache(heads, sharing):
 
 
 @claim(
-    "Rotary positions rotate queries and keys, so the score depends only on the distance.",
+    "Rotary positions rotate queries and keys, so positions enter scores only through their"
+    " distance.",
     seed=(11, 12),
     width=(6, 64),
 )

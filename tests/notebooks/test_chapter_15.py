@@ -72,6 +72,49 @@ def test_padding_on_the_right_shows_nothing_in_a_causal_layer(faults, double):
     assert faults["padding_counts"](layer)
 
 
+@pytest.mark.parametrize("fault", ["inverted", "off by one"])
+def test_another_fault_of_the_mask_shows_with_padding_on_the_right(faults, double, fault):
+    torch.manual_seed(0)
+    turned = {"inverted": torch.logical_not, "off by one": lambda keep: keep.roll(1, -1)}[fault]
+    layer = faults["Layer"](keep=lambda keep: turned(keep)[:, None, None])
+    x, real = faults["x"], torch.arange(7).expand(3, 7) < 5
+    with torch.no_grad():
+        padded = layer(torch.cat((x, torch.ones(3, 2, 8)), dim=1), keep=real)
+        assert not torch.allclose(padded[:, :5], layer(x))
+    assert "whatever the mask" not in chapter.source("five-pad")
+
+
+def test_without_a_mask_a_row_that_does_not_move_is_still_seen(double):
+    made = chapter.run(*LAYER, "museum-start", "museum-1-code")
+    x, exhibit = made["x"], made["exhibit_1"]
+    changed = x.clone()
+    changed[:, 0] = 1
+    still = (exhibit(x) - exhibit(changed)).abs().amax((0, 2)) < 1e-9
+    assert still.any()
+    assert "a leak in a layer without a mask" in chapter.source("blind-table")
+
+
+def test_a_batch_of_equal_sentences_hides_no_mixture(faults, double):
+    torch.manual_seed(0)
+    wrong, x = faults["Layer"](**faults["FAULTS"]["sentences taken for heads"]), faults["x"]
+    equal = x[:1].repeat(3, 1, 1)
+    changed = equal.clone()
+    changed[1] = torch.linspace(-1, 1, 8)
+    with torch.no_grad():
+        assert not torch.allclose(wrong(equal)[[0, 2]], wrong(changed)[[0, 2]])
+    assert "equal sentences" not in chapter.source("blind-table")
+
+
+def test_a_softmax_too_many_passes_the_check_of_the_first_loss_and_not_that_of_perfect_logits():
+    made = chapter.run("numbers-first", "numbers-double")
+    with torch.no_grad():
+        logits = made["hidden"] @ nn.Linear(64, 100, bias=False).weight.to(made["hidden"]).mT
+        first = F.cross_entropy(logits.softmax(-1), made["labels"]).item()
+    assert abs(first - math.log(100)) < 0.02
+    assert made["doubled"] > 3
+    assert "Give it perfect logits" in chapter.source("numbers-checks-seen")
+
+
 def test_the_corner_makes_no_difference_to_a_single_first_piece(faults, double):
     torch.manual_seed(0)
     wrong = faults["Layer"](**faults["FAULTS"]["triangle in the wrong corner"])
