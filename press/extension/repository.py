@@ -35,7 +35,7 @@ from manuscript.normal_form import text_of
 from manuscript.readers_copy import for_readers
 
 NOTEBOOKS = "notebooks"  # the folder of the downloadable notebooks in the built book
-LAUNCH_BRANCH = "launch"  # .github/workflows/book.yml pushes that folder as this branch
+LAUNCH_BRANCH = "launch"  # .ci/launch pushes that folder to this branch
 SOURCE = re.compile(r"^SOURCE = .*$", re.M)  # the line of normal_form.INSTALL to fill in
 PAGE = re.compile(r"(?<=\]\()(\w+)\.md\b")  # a link to a page that is not a notebook
 
