@@ -28,11 +28,11 @@ class Chapters(SphinxDirective):
         self.env.note_dependency(str(Path(self.env.srcdir, "_toc.yml")))
         try:
             found = chapters(Path(self.env.srcdir))
+            drawings = [picture_of(chapter) for chapter in found]
         except UserError as error:
             raise self.error(str(error)) from None
-        for chapter in found:
-            for source in chapter.path, picture_of(chapter):
-                self.env.note_dependency(str(source))
+        for source in (*(chapter.path for chapter in found), *drawings):
+            self.env.note_dependency(str(source))
         lines = [row(*HEAD), "|--:|:--|--:|--:|", *map(row_of, found), sum_of(found)]
         box = nodes.container(classes=["chapters"])
         self.state.nested_parse(StringList(lines, source=self.env.docname), 0, box)
@@ -48,8 +48,15 @@ def row_of(chapter: Chapter) -> str:
 
 
 def picture_of(chapter: Chapter) -> Path:
-    """The small drawing of a chapter, in the colors of the roles."""
-    return DRAWINGS / f"{chapter.number:02}.svg"
+    """The small drawing of a chapter, in the colors of the roles.
+
+    Raises:  UserError if it is missing
+    """
+    path = DRAWINGS / f"{chapter.number:02}.svg"
+    if not path.is_file():
+        place = path.relative_to(ROOT).as_posix()
+        raise UserError(f"chapter {chapter.number} needs a drawing, {place}")
+    return path
 
 
 def sum_of(found: list[Chapter]) -> str:

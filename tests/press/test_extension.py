@@ -10,7 +10,10 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 from attnbook.colors import ROLES
 from attnbook.exercises.catalog import ALL
 from manuscript import markers
+from manuscript.chapters import Chapter
+from manuscript.common import UserError
 from press.extension import pictures
+from press.extension.chapters_table import picture_of
 from press.extension.folds import without_checks
 from press.extension.formulas import FormulaError, render
 from tests.support.pages import build, parsed
@@ -253,3 +256,8 @@ def test_the_size_of_a_picture_is_read(tmp_path: Path, size: str, pixels: object
     path = tmp_path / "picture.svg"
     path.write_text(f'<svg xmlns="http://www.w3.org/2000/svg" {size}><g/></svg>', encoding="utf8")
     assert pictures.svg_size(path) == pixels
+
+
+def test_a_chapter_without_a_drawing_is_told_its_file() -> None:
+    with pytest.raises(UserError, match=r"chapter 99 needs a drawing, book/images/chapters/99\.svg"):
+        picture_of(Chapter(Path("99_x.ipynb"), 99, "X: y", "Why?", 60, 20))
