@@ -1,5 +1,6 @@
 """`examine` names the fault of faulty code first, and is silent about right code."""
 
+import ast
 import json
 import re
 
@@ -12,6 +13,7 @@ from attnbook.examination.report import AttentionFault, Report
 from attnbook.exercises.cards.as_html import card_as_html
 from attnbook.exercises.cards.feedback import Feedback
 from attnbook.exercises.catalog import ALL
+from attnbook.mistakes.lines import ATTENTION_MISTAKES, MASK_MISTAKES
 from attnbook.training import load_language_model
 from manuscript.common import ROOT
 from tests.examination.pieces import FAULTY, RIGHT
@@ -53,6 +55,23 @@ def test_every_fault_names_a_section_and_an_exercise_of_the_book():
     for name, fault in FAULTS.items():
         assert fault.section in headings, name
         assert not fault.exercise or fault.exercise in ALL, name
+
+
+def test_every_fault_has_a_piece_and_every_reported_name_is_a_fault():
+    assert {piece.fault for piece in FAULTY} == set(FAULTS)
+    named = {wrong.fault for wrong in (*ATTENTION_MISTAKES, *MASK_MISTAKES) if wrong.fault}
+    for path in (ROOT / "src" / "attnbook" / "examination").glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            match node:
+                case ast.Call(
+                    func=ast.Attribute(
+                        value=ast.Name("report") | ast.Attribute(attr="report"), attr="add"
+                    ),
+                    args=[ast.Constant(name), *_],
+                ):
+                    named.add(name)
+    assert len(named) > 50
+    assert named <= set(FAULTS)
 
 
 def test_a_report_serves_as_a_test():

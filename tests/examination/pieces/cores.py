@@ -168,6 +168,16 @@ def _():
     return attention
 
 
+@faulty("a triangle of the queries only", "unequal", kind="core", causal=True)
+def _():
+    def attention(q, k, v):
+        later = torch.ones(q.size(-2), q.size(-2), dtype=torch.bool).triu(1)
+        scores = dots(q, k) / math.sqrt(q.size(-1))
+        return scores.masked_fill(later, -torch.inf).softmax(-1) @ v
+
+    return attention
+
+
 @faulty("is_causal with more keys", "alignment", "pytorch/pytorch#103082", kind="core", causal=True)
 def _():
     return lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True)
