@@ -2,12 +2,17 @@
 
 import ast
 import json
+import math
 import re
 
 import pytest
 from torch import nn
+from torch.nn import functional as F
 
 from attnbook import examine
+from attnbook.examination import examine as examine_module
+from attnbook.examination.examine import raised_by_us
+from attnbook.examination.facts import KINDS, meanings
 from attnbook.examination.faults import FAULTS
 from attnbook.examination.report import AttentionFault, Report
 from attnbook.exercises.cards.as_html import card_as_html
@@ -100,6 +105,29 @@ def test_a_fact_that_does_not_exist_is_refused():
     for value in (0, "no"):
         with pytest.raises(ValueError, match="it must be True or False"):
             examine(len, kind="core", causal=value)
+
+
+def test_an_error_of_our_own_is_not_told_as_the_readers(monkeypatch):
+    monkeypatch.setitem(examine_module.EXAMINERS, "core", math.sqrt)  # a bug: it is given an Exam
+    with pytest.raises(TypeError, match="must be real number, not Exam"):
+        examine(F.scaled_dot_product_attention, kind="core")
+    monkeypatch.setattr(examine_module, "raised_by_us", raised_by_us)
+    report = examine(F.scaled_dot_product_attention, kind="core")
+    assert report.refusal.startswith("`examine` itself raised an error")
+    assert "must be real number, not Exam" in report.refusal
+    for called in (nn.Linear(2, 2), lambda exam: exam + 1):  # PyTorch's code, and a reader's
+        monkeypatch.setitem(examine_module.EXAMINERS, "core", called)
+        report = examine(F.scaled_dot_product_attention, kind="core")
+        assert report.refusal.startswith("It raised an error: TypeError")
+
+
+def test_the_kinds_and_the_facts_are_in_the_help():
+    lines = examine.__doc__.splitlines()
+    assert tuple(examine_module.EXAMINERS) == tuple(KINDS)
+    for name, kind in KINDS.items():
+        assert f"{name:8} {kind.takes:24} {kind.returns}" in lines
+    for fact, meaning in meanings().items():
+        assert f"{fact:14} {meaning}" in lines
 
 
 def test_a_trained_model_may_have_a_large_loss_on_random_ids():

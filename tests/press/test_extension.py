@@ -259,5 +259,7 @@ def test_the_size_of_a_picture_is_read(tmp_path: Path, size: str, pixels: object
 
 
 def test_a_chapter_without_a_drawing_is_told_its_file() -> None:
-    with pytest.raises(UserError, match=r"chapter 99 needs a drawing, book/images/chapters/99\.svg"):
+    with pytest.raises(
+        UserError, match=r"chapter 99 needs a drawing, book/images/chapters/99\.svg"
+    ):
         picture_of(Chapter(Path("99_x.ipynb"), 99, "X: y", "Why?", 60, 20))

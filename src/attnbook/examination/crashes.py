@@ -4,8 +4,9 @@ import linecache
 import re
 import sysconfig
 import traceback
+from collections.abc import Container
 from pathlib import Path
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
 import torch
@@ -15,7 +16,9 @@ from attnbook.language import _
 
 # Folders with code of others: first our own and PyTorch's, then all that is installed.
 NEVER_OWN = tuple(str(Path(file).parent) for file in (__file__, torch.__file__))
-INSTALLED = tuple({sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")})
+STANDARD = sysconfig.get_path("stdlib")
+PACKAGES = tuple({sysconfig.get_path(name) for name in ("purelib", "platlib")})
+INSTALLED = (STANDARD, *PACKAGES)
 
 
 def described(error: BaseException | None) -> str:
@@ -48,6 +51,19 @@ def own_frame(error: BaseException) -> tuple[FrameType, int] | None:
     frames = [f for f in frames if not f[0].f_code.co_filename.startswith(NEVER_OWN)]
     own = [f for f in frames if not f[0].f_code.co_filename.startswith(INSTALLED)]
     return next(reversed(own or frames), None)
+
+
+def is_raised_in(error: BaseException, calls: Container[CodeType]) -> bool:
+    """Whether an error comes from one of these calls, or from code of a reader or a package."""
+    codes = [frame.f_code for frame, _line in traceback.walk_tb(error.__traceback__)]
+    return any(code in calls or is_foreign(code.co_filename) for code in codes)
+
+
+def is_foreign(file: str) -> bool:
+    """Whether a file is neither ours, nor PyTorch's, nor Python's."""
+    if file.startswith((*NEVER_OWN, "<frozen ")):
+        return False
+    return file.startswith(PACKAGES) or not file.startswith(STANDARD)
 
 
 def is_file(frame: FrameType) -> bool:

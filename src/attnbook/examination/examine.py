@@ -1,15 +1,18 @@
 """`examine`: experiments on a reader's own attention code."""
 
+import inspect
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from torch import nn
+
 from attnbook.examination.advice import advice, for_missing, missing_names
 from attnbook.examination.calling import CannotCall
 from attnbook.examination.cores import examine_core
-from attnbook.examination.crashes import described
+from attnbook.examination.crashes import described, is_raised_in
 from attnbook.examination.exam import Exam
-from attnbook.examination.facts import Facts, check_kind, read_facts
+from attnbook.examination.facts import KINDS, Facts, check_kind, meanings, read_facts
 from attnbook.examination.kinds import guess_kind
 from attnbook.examination.language_models import examine_lm
 from attnbook.examination.layers import examine_cross, examine_layer
@@ -24,26 +27,28 @@ from attnbook.examination.state import preserved
 from attnbook.examination.subject import Subject
 from attnbook.language import _
 
-EXAMINERS: dict[str, tuple[int, Callable[[Exam], None]]] = {  # how many rows or ids it takes
-    "core": (3, examine_core),
-    "layer": (1, examine_layer),
-    "cross": (2, examine_cross),
-    "lm": (1, examine_lm),
-    "seq2seq": (2, examine_seq2seq),
-    "table": (0, examine_table),
-    "rotary": (0, examine_rotary),
-    "loss": (0, examine_loss),
-    "top_p": (0, examine_top_p),
-    "top_k": (0, examine_top_k),
-    "sampler": (0, examine_sampler),
+EXAMINERS: dict[str, Callable[[Exam], None]] = {
+    "core": examine_core,
+    "layer": examine_layer,
+    "cross": examine_cross,
+    "lm": examine_lm,
+    "seq2seq": examine_seq2seq,
+    "table": examine_table,
+    "rotary": examine_rotary,
+    "loss": examine_loss,
+    "top_p": examine_top_p,
+    "top_k": examine_top_k,
+    "sampler": examine_sampler,
 }
+CALLS = (Subject.answer.__code__, nn.Module._call_impl.__code__)  # they call what is examined
 
 
 def examine(thing: Any, kind: str | None = None, **facts: Any) -> Report:
     """Run experiments on attention code, and report what they find.
 
     The thing is used in place, and left as it was. What is found out is not asked for; what is
-    meant is a fact, such as `causal=True`: see `Facts`. A kind that is not named is guessed.
+    meant is a fact, such as `causal=True`: see `attnbook.examination.facts.Facts`, which
+    `help(examine)` shows below. A kind that is not named is guessed.
 
     kind     takes                    returns
     core     q, k, v[, mask]          output
@@ -58,6 +63,10 @@ def examine(thing: Any, kind: str | None = None, **facts: Any) -> Report:
     top_k    logits, k                logits
     sampler  logits, temperature, p   probabilities
 
+    Returns: a Report, which a notebook and `print` show. `findings` lists what is wrong, `seen`
+             what was seen or taken for granted, `tried` the experiments, and `refusal` says why
+             nothing could be examined. `is_faulty` tells whether something is wrong in any case;
+             `raise_if_faulty()` makes a test of it.
     Raises:  ValueError, TypeError for a kind or a fact that does not exist
     """
     check_kind(kind)
@@ -80,6 +89,10 @@ def examine(thing: Any, kind: str | None = None, **facts: Any) -> Report:
     return report
 
 
+facts_in_lines = [f"{name:14} {meaning}" for name, meaning in meanings().items()]
+examine.__doc__ = "\n".join([inspect.cleandoc(str(examine.__doc__)), "", *facts_in_lines])
+
+
 def complete(said: Facts, kind: str, *, guessed: bool) -> Facts:
     """Add what a named kind implies: a language model predicts the next word, so it is causal.
 
@@ -97,13 +110,12 @@ def complete(said: Facts, kind: str, *, guessed: bool) -> Facts:
 
 def run(thing: Any, kind: str, facts: Facts, report: Report, *, guessed: bool) -> None:
     """Run the experiments of a kind. A crash or too little time ends them with a sentence."""
-    n_rows, examiner = EXAMINERS[kind]
-    exam = Exam(Subject(thing, facts, n_rows), facts, report)
+    exam = Exam(Subject(thing, facts, KINDS[kind].n_rows), facts, report)
     if half := exam.subject.use_float32():
         message = _("Its numbers are {dtype}; I examine a copy of them in float32.")
         report.note(message.format(dtype=str(half).removeprefix("torch.")))
     try:
-        examiner(exam)
+        EXAMINERS[kind](exam)
     except OutOfTime:
         message = _("The experiments were stopped after {n} seconds: pass a smaller module.")
         report.note(message.format(n=round(exam.subject.pace.limit)))
@@ -112,9 +124,12 @@ def run(thing: Any, kind: str, facts: Facts, report: Report, *, guessed: bool) -
         more = advice(thing, kind, facts, str(error), guessed=guessed)
         report.refusal = f"{refusal} {more}".strip()
     except Exception as error:
-        report.refusal = _("It raised an error: {error}").format(error=described(error))
-        if missing := missing_names(thing, kind, facts):
-            report.refusal = f"{ended(report.refusal)} {for_missing(missing, kind, facts)}"
+        if is_raised_in(error, CALLS):
+            report.refusal = _("It raised an error: {error}").format(error=described(error))
+            if missing := missing_names(thing, kind, facts):
+                report.refusal = f"{ended(report.refusal)} {for_missing(missing, kind, facts)}"
+        else:
+            report.refusal = raised_by_us(error)
     if report.findings and report.refusal:
         report.note(report.refusal)
         report.refusal = ""
@@ -123,6 +138,15 @@ def run(thing: Any, kind: str, facts: Facts, report: Report, *, guessed: bool) -
 def ended(sentence: str) -> str:
     """Return a sentence with a full stop."""
     return sentence if sentence.endswith((".", "。")) else f"{sentence}."
+
+
+def raised_by_us(error: Exception) -> str:
+    """Tell an error that was raised while nothing of the reader's ran."""
+    message = _(
+        "`examine` itself raised an error, which is a mistake in it, not in your code. Please "
+        "report it: {error}"
+    )
+    return message.format(error=described(error))
 
 
 def blind_spots(kind: str) -> str:

@@ -3,14 +3,32 @@
 import inspect
 import re
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, NamedTuple
 
 from attnbook.language import _
 
-KINDS = (
-    *("core", "layer", "cross", "lm", "seq2seq"),
-    *("table", "rotary", "loss", "top_p", "top_k", "sampler"),
-)
+
+class Kind(NamedTuple):
+    """How many rows or ids a kind of thing takes, all its arguments, and what it returns."""
+
+    n_rows: int
+    takes: str
+    returns: str
+
+
+KINDS = {
+    "core": Kind(3, "q, k, v[, mask]", "output"),
+    "layer": Kind(1, "x[, mask]", "rows"),
+    "cross": Kind(2, "x, context[, mask]", "rows"),
+    "lm": Kind(1, "ids[, mask]", "logits"),
+    "seq2seq": Kind(2, "source ids, target ids", "logits"),
+    "table": Kind(0, "L, D", "positions (L, D)"),
+    "rotary": Kind(0, "x, positions", "x, rotated"),
+    "loss": Kind(0, "logits, ids", "a number"),
+    "top_p": Kind(0, "logits, p", "logits"),
+    "top_k": Kind(0, "logits, k", "logits"),
+    "sampler": Kind(0, "logits, temperature, p", "probabilities"),
+}
 CHOICES = {
     "mask": ("keep", "hide", "keep01", "add"),
     "mask_shape": ("LL", "BL", "BLL", "B1LL", "BHLL"),
