@@ -23,8 +23,10 @@ from manuscript.common import ROOT, UserError, run_tool
 
 PAGE = ROOT / "book" / "validation.md"
 
-# The tests whose results may depend on the device. Those of pages and tools do not.
-TESTS = [f"tests/{folder}" for folder in ("library", "exercises", "figures", "notebooks")]
+# The tests whose results may depend on the device, or on the version of PyTorch or Python, as those
+# of `examine` do, which stay on the CPU. Those of pages and tools do not.
+FOLDERS = ("library", "examination", "exercises", "figures", "notebooks")
+TESTS = [f"tests/{folder}" for folder in FOLDERS]
 PYTEST = [sys.executable, "-m", "pytest", "--nbval", "-o", "junit_family=xunit1"]
 if os.environ.get("ATTNBOOK_DEVICE") != "cuda" or os.environ.get("ATTNBOOK_REHEARSAL"):
     PYTEST += ["-n", "auto"]  # a GPU's memory may be too small for a process on each core
