@@ -1,6 +1,7 @@
 """Modules of other forms are examined or refused with a sentence, and crashes are told."""
 
 import copy
+import os
 import sys
 
 import pytest
@@ -9,6 +10,8 @@ from torch import nn
 
 from attnbook import examine
 from tests.examination.pieces.layers import D, Four, Fused
+
+REHEARSED = os.environ.get("ATTNBOOK_REHEARSAL") == "1"  # a simulated GPU, for notebooks only
 
 
 class Plain(Four):
@@ -106,6 +109,7 @@ def test_other_dtypes_are_examined_and_kept(dtype):
     assert any("I examine a copy of them in float32" in text for text in report.seen) == half
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # PyTorch's own, of what it imports
 def test_a_compiled_module_is_examined_as_it_was_written():
     """Nothing is compiled, which would take minutes."""
     torch._dynamo.reset()
@@ -140,13 +144,14 @@ def test_a_scripted_function_is_examined():
     assert [f.fault for f in found] == ["scale"]
 
 
+@pytest.mark.skipif(REHEARSED, reason="PyTorch counts the GPUs, and there is none")
 def test_data_parallel_is_examined():
     report = examine(nn.DataParallel(Fused()), kind="layer")
     assert not report.refusal
     assert not report.findings
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.skipif(REHEARSED or not torch.cuda.is_available(), reason="needs a GPU")
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
 def test_a_module_on_a_gpu_is_examined_there_and_stays(dtype):
     layer = Fused().to("cuda", dtype)
