@@ -37,9 +37,10 @@ from manuscript.common import ROOT, UserError, counted, run_tool
 from manuscript.edition import LANGUAGE, SOURCE
 from manuscript.normal_form import text_of
 from manuscript.readers_copy import for_readers
+from tools.lock import versions
 
 CHAPTER, EXERCISE = "03_single_head.ipynb", "03.scores"
-PACKAGES = ("jupyterhub==6.1.1", "nbgitpuller==1.3.0", "jupyterlab==4.6.6")
+HUB = "jupyterhub==6.1.1"  # the other packages of a class are pinned in binder/requirements.txt
 PROXY = "configurable-http-proxy@5"
 READERS = 10
 PORT = 8765
@@ -96,6 +97,12 @@ def main() -> int:
 # --- the hub --------------------------------------------------------------------------------------
 
 
+def packages_of_a_hub() -> list[str]:
+    """The packages of a hub, as readers' servers have them."""
+    pins = versions((ROOT / "binder" / "requirements.txt").read_text("utf-8"))
+    return [HUB, *(f"{name}=={pins[name]}" for name in ("jupyterlab", "nbgitpuller"))]
+
+
 def make_environment(folder: Path) -> None:
     """Install the hub and its proxy, unless they are there; the book's packages are shared."""
     venv, proxy = folder / "venv", folder / "node_modules"
@@ -104,7 +111,9 @@ def make_environment(folder: Path) -> None:
         uv = [sys.executable, "-m", "uv"]
         subprocess.run([*uv, "venv", "--quiet", "--python", sys.executable, venv], check=True)
         python = venv / "bin" / "python"
-        subprocess.run([*uv, "pip", "install", "-q", "--python", python, *PACKAGES], check=True)
+        subprocess.run(
+            [*uv, "pip", "install", "-q", "--python", python, *packages_of_a_hub()], check=True
+        )
     (packages,) = venv.glob("lib/python*/site-packages")
     shared = [*site.getsitepackages(), str(ROOT / "src")]  # the book is installed from its folder
     (packages / "book.pth").write_text("\n".join(shared) + "\n")
