@@ -6,7 +6,7 @@ from torch import Tensor, nn
 from attnbook.checks.tensors import check_ids
 from attnbook.models.stacks import Weights
 from attnbook.positions.absolute import LearnedPositions
-from attnbook.pretrained.files import Config, Folder, fill, read_config, read_size, read_weights
+from attnbook.pretrained.files import Config, Folder, checked_config, fill, read_size, read_weights
 from attnbook.pretrained.gelu import gelu_encoder
 
 # What a configuration may say, first what holds if it does not say it.
@@ -87,7 +87,7 @@ def load_bert(folder: Folder, sha256: str | None = None) -> Bert:
     Raises:  FileNotFoundError if one of the files is missing; ValueError if the hash is another,
              the model is no BERT or has parts that ours has not, or tensors are missing
     """
-    config = read_config(folder, "bert", SUPPORTED)
+    config = checked_config(folder, "bert", SUPPORTED)
     model = Bert(config)
     tensors = read_weights(folder, sha256, prefix="bert.")
     for old, new in ("gamma", "weight"), ("beta", "bias"):  # the oldest checkpoints

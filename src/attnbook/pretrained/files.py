@@ -33,7 +33,7 @@ def read_file(folder: Folder, name: str, sha256: str | None = None) -> bytes:
     return content
 
 
-def read_config(
+def checked_config(
     folder: Folder, model_type: str, supported: Mapping[str, tuple[Any, ...]]
 ) -> Config:
     """The configuration in config.json, of a model of this type.

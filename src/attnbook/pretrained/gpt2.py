@@ -10,8 +10,8 @@ from attnbook.positions.absolute import LearnedPositions
 from attnbook.pretrained.files import (
     Config,
     Folder,
+    checked_config,
     fill,
-    read_config,
     read_size,
     read_weights,
 )
@@ -84,7 +84,7 @@ def load_gpt2(folder: Folder, sha256: str | None = None) -> GPT2:
     Raises:  FileNotFoundError if one of the files is missing; ValueError if the hash is another,
              the model is no GPT-2 or has parts that ours has not, or tensors are missing
     """
-    config = read_config(folder, "gpt2", SUPPORTED)
+    config = checked_config(folder, "gpt2", SUPPORTED)
     model = GPT2(config)
     fill(model, read_weights(folder, sha256, prefix="transformer."), their_name, our_form)
     return model.eval()
