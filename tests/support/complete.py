@@ -195,7 +195,6 @@ FAINT = UNFOLDED.format(
             return faint.get(kind);
         }).map((element) => element.outerHTML.slice(0, 150)); })()"""
 )
-# the Rosetta table of eight columns may be wider
 ON_A_DESK = {
     "the chapter's entry in the list, out of sight": """[
             ...document.querySelectorAll("nav.bd-links .current > a")].filter(entry => {
@@ -217,6 +216,7 @@ ON_A_DESK = {
         }
         scrollTo({top: 0, behavior: "instant"});
         return missed; })()""",
+    # the Rosetta table of eight columns may be wider
     "code, outputs and tables that are cut": UNFOLDED.format(
         found="""[...document.querySelectorAll(
                 'article pre, .pst-scrollable-table-container:not(:has(th:nth-child(7)))')]

@@ -9,7 +9,8 @@ from typing import Any
 class Piece:
     """Code to examine, what its author has to tell, and the fault that should be named first.
 
-    `fault` is "" for right code. `report` names a public report of the same fault.
+    `fault` is "" for right code. `report` names a public report of the same fault, which
+    no test uses: it is for readers.
     """
 
     label: str
