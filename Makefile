@@ -120,5 +120,5 @@ lock: env  ## write the locks after a change to requirements.txt
 	@$(BIN)/python -m tools.lock
 
 clean:  ## remove what was built; keeps .venv and my/
-	rm -rf _build .lighthouseci .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf _build .lighthouseci .pytest_cache .mypy_cache .ruff_cache .hypothesis __pycache__
 	find src tests tools manuscript press book -name __pycache__ -prune -exec rm -rf {} +
