@@ -1,4 +1,4 @@
-"""python -m attnbook: the exercises in a terminal."""
+"""python -m attnbook: the exercises and `examine` in a terminal."""
 
 import sys
 
