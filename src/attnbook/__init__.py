@@ -3,6 +3,9 @@
 `from attnbook import ...` offers the names of `attnbook.public`, which is imported when the first
 of them is used. So `attnbook.language` and `attnbook.colors` can be used without waiting for
 PyTorch.
+
+Docstrings name their sources. S0 to S4 are the five texts that the book follows: its appendix on
+sources lists them.
 """
 
 from importlib import import_module

@@ -21,7 +21,11 @@ class MultiHeadAttention(nn.Module):
 
     Shapes:  w_q (d_model -> d_model)   w_k, w_v (d_context -> d_model)   w_o (d_model -> d_model)
              each head has width d_model / n_heads; d_context is d_model by default
-    Raises:  ValueError if d_model is not divisible by n_heads
+             bias    gives each of the four matrices a bias
+             attend  is called as attend(q, k, v, mask, bias), and returns the output with the
+                     weights or None, which `forward` returns: fused_attention gives None
+    Raises:  TypeError, ValueError if a size is not a positive int, or d_model is not divisible by
+             n_heads
     Source:  Vaswani et al. 2017, §3.2.2; S1, S2, S3 §2.2 and §3.1, S4
     """
 

@@ -45,6 +45,7 @@ def beam_search(
     finished sentence stays in the beam as long as its score is among the best.
 
     Shapes:  as in greedy_decode; a beam of width 1 gives the same sentences
+    Raises:  as in greedy_decode; TypeError, ValueError if width is not a positive int
     Source:  Wu et al. 2016, §7 (the length penalty)
     """
     check_decoding(model, source, source_mask, begin, end, max_length)

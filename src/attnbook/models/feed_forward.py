@@ -10,6 +10,8 @@ class FeedForward(nn.Module):
     """Two matrices with a ReLU between them, applied to each row separately.
 
     Shapes:  x (..., d_model) -> (..., d_ff) -> (..., d_model)
+             dropout  the probability with which a number after the ReLU is set to 0
+    Raises:  TypeError, ValueError if a size is not a positive int, or dropout is not in 0 … 1
     Source:  Vaswani et al. 2017, eq. 2; S4
     """
 

@@ -25,8 +25,9 @@ class GroupedQueryAttention(nn.Module):
              bias      adds a bias to w_q, w_k and w_v (Qwen2)
              qk_norm   normalizes each query and key by its root mean square (Qwen3)
              rotary    rotates queries and keys; then Dk must be even
-    Raises:  ValueError if n_kv_heads does not divide n_heads, or d_k is missing and n_heads does
-             not divide d_model
+             attend    as in MultiHeadAttention; where it gives no weights, None is returned
+    Raises:  TypeError, ValueError if n_kv_heads does not divide n_heads, or d_k is missing and
+             n_heads does not divide d_model
     Source:  Shazeer 2019; Ainslie et al. 2023, §2.2; Touvron et al. 2023
     """
 

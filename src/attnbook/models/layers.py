@@ -21,8 +21,9 @@ class EncoderLayer(nn.Module):
     Dropout is applied to the output of each part and inside the feed-forward network. (PyTorch's
     layer also applies it to attention weights, which the paper does not mention.)
 
-    Shapes:  x (B, L, d_model)   mask as in MultiHeadAttention
-    Returns: x (B, L, d_model), weights (B, H, L, L)
+    Shapes:  x (B, L, d_model)   mask, attend as in MultiHeadAttention
+    Returns: x (B, L, d_model), weights (B, H, L, L), or None where attend gives none
+    Raises:  TypeError, ValueError for sizes that MultiHeadAttention or FeedForward refuses
     Source:  Vaswani et al. 2017, §3.1; S4
     """
 
@@ -69,9 +70,10 @@ class EncoderLayer(nn.Module):
 class DecoderLayer(nn.Module):
     """Masked self-attention, cross-attention to the encoder's z, and a feed-forward network.
 
-    Shapes:  x (B, Lt, d_model)   z (B, Ls, d_model)   masks as in MultiHeadAttention
+    Shapes:  x (B, Lt, d_model)   z (B, Ls, d_model)   masks, attend as in MultiHeadAttention
              cache: two KVCaches, one per attention sublayer; x then holds only the new rows
     Returns: x (B, Lt, d_model), weights (B, H, Lt, Lt), weights to z (B, H, Lt, Ls)
+    Raises:  as in EncoderLayer; ValueError if z or its mask does not fit
     Source:  Vaswani et al. 2017, §3.1; S4
     """
 

@@ -91,6 +91,8 @@ def sample(
     this id on the left. No token attends to this padding, and no position counts it.
 
     Shapes:  prompt (B, Lp), such as a column of BEGIN
+             end        the id of END
+             generator  on the CPU, whatever the model's device is
     Returns: tokens (B, L) after the prompt, L <= max_length, filled with END after a text ends
     Raises:  TypeError, ValueError if the model is in training mode, the prompt is not a batch of
              ids, a number is out of range, or padding is not on the left

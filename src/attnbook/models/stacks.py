@@ -17,6 +17,7 @@ class Encoder(nn.Module):
 
     Shapes:  x (B, L, d_model), mask as in MultiHeadAttention
     Returns: z (B, L, d_model), each layer's weights (B, H, L, L)
+    Raises:  TypeError, ValueError if n_layers is not a positive int, or EncoderLayer refuses a size
     """
 
     def __init__(
@@ -42,6 +43,7 @@ class Decoder(nn.Module):
 
     Shapes:  x (B, Lt, d_model)   z (B, Ls, d_model)   masks as in MultiHeadAttention
     Returns: x (B, Lt, d_model), each layer's weights (B, H, Lt, Lt) and weights to z (B, H, Lt, Ls)
+    Raises:  TypeError, ValueError if n_layers is not a positive int, or DecoderLayer refuses a size
     """
 
     def __init__(

@@ -20,6 +20,8 @@ class ShawAttention(nn.Module):
 
     Shapes:  x (B, L, d_model) -> output (B, L, d_model), weights (B, H, L, L)
              mask as in MultiHeadAttention
+    Raises:  TypeError, ValueError if d_model is not divisible by n_heads, max_distance is below 0,
+             or x or the mask does not fit
     Source:  Shaw et al. 2018, eqs. 3-4; S3 §5.3
     """
 
@@ -61,6 +63,8 @@ class TransformerXLAttention(nn.Module):
     Shapes:  x (B, L, d_model), memory (B, M, d_model) from the previous segment, or None
              mask (L, M + L), or with B, or with B and H, as in MultiHeadAttention
     Returns: output (B, L, d_model), weights (B, H, L, M + L)
+    Raises:  TypeError, ValueError if d_model is odd or not divisible by n_heads, or x, the memory
+             or the mask does not fit
     Source:  Dai et al. 2019, §3.3; S3 §5.3 (which calls the method a bias matrix, but it is more)
     """
 
