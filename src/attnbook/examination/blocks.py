@@ -7,7 +7,8 @@ import torch
 from torch import Tensor, nn
 
 from attnbook.examination.layer_input import LayerInput
-from attnbook.examination.norms import is_norm, recorded
+from attnbook.examination.norms import is_norm
+from attnbook.examination.trace import recorded
 from attnbook.language import _
 
 

@@ -5,7 +5,6 @@ from torch import Tensor
 
 from attnbook.examination.calling import CannotCall
 from attnbook.examination.core_input import Core, declared_head
-from attnbook.examination.inner import check_inner_scales, check_inner_softmax
 from attnbook.examination.not_finite import report_rows
 from attnbook.examination.reference import (
     evidence,
@@ -15,6 +14,7 @@ from attnbook.examination.reference import (
     scaled_head,
     variants,
 )
+from attnbook.examination.traced_scores import check_inner_scales, check_inner_softmax
 from attnbook.language import _
 from attnbook.mistakes.head import RIGHT
 

@@ -8,18 +8,18 @@ from torch.nn import functional as F
 
 from attnbook.examination.caches import check_cache, note_cache
 from attnbook.examination.exam import Exam
-from attnbook.examination.inner import check_inner_scales, check_inner_softmax
-from attnbook.examination.inside import check_placing, name_inside
 from attnbook.examination.model_input import BATCH, N_IDS, vocabulary_sizes
 from attnbook.examination.norms import mixing_norm, norm_of_columns
 from attnbook.examination.not_finite import not_finite
 from attnbook.examination.order import ORDER
 from attnbook.examination.padding import check_padding
 from attnbook.examination.parameters import check_parameters
+from attnbook.examination.rebuilt_parts import check_placing, name_inside
 from attnbook.examination.roles import check_roles, check_rotations
 from attnbook.examination.rows import diagonal, judge, moves, next_id, with_faint_moves
 from attnbook.examination.subject import enlarge_small_weights
 from attnbook.examination.trace import Fused, Softmax, traced
+from attnbook.examination.traced_scores import check_inner_scales, check_inner_softmax
 from attnbook.language import _
 
 MARGIN = 2.5  # by which the first loss may exceed that of a guess

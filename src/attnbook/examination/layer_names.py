@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from torch import Tensor
 
 from attnbook.examination.exam import Exam
-from attnbook.examination.inner import scales
 from attnbook.examination.layer_input import LayerInput
 from attnbook.examination.projections import Projections, readings
 from attnbook.examination.rebuild import Projected, Rebuilt, project
@@ -18,6 +17,7 @@ from attnbook.examination.reference import (
     variants,
 )
 from attnbook.examination.trace import traced
+from attnbook.examination.traced_scores import scales
 from attnbook.language import _, ngettext
 from attnbook.mistakes.head import RIGHT
 

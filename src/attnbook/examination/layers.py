@@ -6,8 +6,6 @@ from torch import Tensor
 from attnbook.examination.blocks import check_residual, check_unused
 from attnbook.examination.contexts import context_ignored, queries_meet
 from attnbook.examination.exam import Exam
-from attnbook.examination.inner import check_inner_scales, check_inner_softmax
-from attnbook.examination.inside import name_inside
 from attnbook.examination.layer_input import LayerInput, draw_layer
 from attnbook.examination.layer_limits import check_limits
 from attnbook.examination.layer_names import name_layer
@@ -15,9 +13,11 @@ from attnbook.examination.norms import mixing_norm, norm_of_columns
 from attnbook.examination.not_finite import not_finite
 from attnbook.examination.order import check_blindness, check_order, check_single_row
 from attnbook.examination.parameters import check_parameters
+from attnbook.examination.rebuilt_parts import name_inside
 from attnbook.examination.roles import check_roles, check_rotations
 from attnbook.examination.rows import diagonal, judge, moves, with_faint_moves
 from attnbook.examination.subject import enlarge_small_weights
+from attnbook.examination.traced_scores import check_inner_scales, check_inner_softmax
 from attnbook.language import _
 
 

@@ -5,35 +5,10 @@ from collections.abc import Sequence
 
 from torch import Tensor, nn
 
-from attnbook.examination.calling import tensors_in
 from attnbook.examination.exam import Exam
-from attnbook.examination.rows import noisy
+from attnbook.examination.rows import next_id, noisy
+from attnbook.examination.trace import recorded
 from attnbook.language import _
-
-Calls = dict[str, list[tuple[Tensor, Tensor]]]  # by the name of a part: its inputs and outputs
-
-
-def recorded(module: nn.Module, run: object, parts: Sequence[tuple[str, nn.Module]]) -> Calls:
-    """Run a function, and return what went into some parts of a module and came out of them."""
-    calls: Calls = {}
-
-    def hook(name: str) -> object:
-        def listen(
-            part: nn.Module, given: tuple[object, ...], named: dict[str, object], result: object
-        ) -> None:
-            rows, out = next(iter((*given, *named.values())), None), next(tensors_in(result), None)
-            if isinstance(rows, Tensor) and out is not None:
-                calls.setdefault(name, []).append((rows.detach(), out.detach()))
-
-        return listen
-
-    handles = [part.register_forward_hook(hook(name), with_kwargs=True) for name, part in parts]  # type: ignore[arg-type]
-    try:
-        run()  # type: ignore[operator]
-    finally:
-        for handle in handles:
-            handle.remove()
-    return calls
 
 
 def mixing_norm(exam: Exam, values: Sequence[Tensor], size: int = 0) -> bool:
@@ -45,7 +20,8 @@ def mixing_norm(exam: Exam, values: Sequence[Tensor], size: int = 0) -> bool:
     if module is None:
         return False
     other = values[0].clone()
-    other[:, -1] = (other[:, -1] % (size - 1) + 1) if size else noisy(other[:, -1])
+    change = next_id(size) if size else noisy
+    other[:, -1] = change(other[:, -1])
     leaves = [(name, part) for name, part in module.named_modules() if not list(part.children())]
 
     def run() -> None:

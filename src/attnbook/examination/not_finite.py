@@ -7,9 +7,9 @@ import torch
 from torch import Tensor, nn
 
 from attnbook.examination.exam import Exam
-from attnbook.examination.inner import check_inner_softmax
-from attnbook.examination.norms import recorded
 from attnbook.examination.reference import inverted
+from attnbook.examination.trace import recorded
+from attnbook.examination.traced_scores import check_inner_softmax
 from attnbook.language import _, ngettext
 
 

@@ -4,15 +4,15 @@ import torch
 from torch import Tensor
 
 from attnbook.examination.exam import Exam
-from attnbook.examination.inner import check_inner_scales
-from attnbook.examination.inside import name_inside
 from attnbook.examination.memory import check_memory, exchanged_roles
 from attnbook.examination.model_input import BATCH, vocabulary_sizes
 from attnbook.examination.not_finite import not_finite
 from attnbook.examination.parameters import check_parameters
+from attnbook.examination.rebuilt_parts import name_inside
 from attnbook.examination.roles import check_roles
 from attnbook.examination.rows import judge, moves, next_id, with_faint_moves
 from attnbook.examination.subject import enlarge_small_weights
+from attnbook.examination.traced_scores import check_inner_scales
 from attnbook.language import _
 
 N_SOURCE, N_TARGET, N_PADS = 6, 5, 2

@@ -6,18 +6,21 @@ are kept. So scores are seen whatever the names of the matrices are.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
+
+from attnbook.examination.calling import tensors_in
 
 PRODUCTS = {"matmul", "__matmul__", "bmm", "baddbmm", "einsum"}
 SOFTMAXES = {"softmax"}
 FACTORS = {"mul", "__mul__", "__rmul__", "mul_", "__imul__", "multiply"}
 HIDDEN = -1000.0  # scores below are those that a mask has filled
 DIVISIONS = {"div", "__truediv__", "div_", "__itruediv__", "true_divide", "divide"}
+Calls = dict[str, list[tuple[Tensor, Tensor]]]  # by the name of a part: its inputs and outputs
 
 
 class Product(NamedTuple):
@@ -189,3 +192,26 @@ def traced(run: Callable[[], Any]) -> list[Event]:
     with torch.no_grad(), Trace() as trace:
         run()
     return trace.events
+
+
+def recorded(module: nn.Module, run: object, parts: Sequence[tuple[str, nn.Module]]) -> Calls:
+    """Run a function, and return what went into some parts of a module and came out of them."""
+    calls: Calls = {}
+
+    def hook(name: str) -> object:
+        def listen(
+            part: nn.Module, given: tuple[object, ...], named: dict[str, object], result: object
+        ) -> None:
+            rows, out = next(iter((*given, *named.values())), None), next(tensors_in(result), None)
+            if isinstance(rows, Tensor) and out is not None:
+                calls.setdefault(name, []).append((rows.detach(), out.detach()))
+
+        return listen
+
+    handles = [part.register_forward_hook(hook(name), with_kwargs=True) for name, part in parts]  # type: ignore[arg-type]
+    try:
+        run()  # type: ignore[operator]
+    finally:
+        for handle in handles:
+            handle.remove()
+    return calls

@@ -9,8 +9,8 @@ from torch import Tensor, nn
 from attnbook.examination.exam import Exam
 from attnbook.examination.layer_input import LayerInput
 from attnbook.examination.layer_names import name_mistake, projected, right_layer
-from attnbook.examination.norms import recorded
 from attnbook.examination.projections import readings
+from attnbook.examination.trace import recorded
 from attnbook.language import _
 
 
