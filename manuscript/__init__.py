@@ -11,6 +11,7 @@ readers_copy    what readers' copies need, and the stored notebooks do without
 rerun_sections  the sections of a notebook, and the names that allow running one again
 comments        the comments and docstrings of code cells
 messages        what a translator translates
+labels          the words of figures, in the language of the edition
 """
 
 import os

@@ -213,3 +213,16 @@ def test_a_circle_is_named(tmp_path: Path) -> None:
         ["press.one → press.two → press.one"],
         ["press.two → press.one → press.two"],
     )
+
+
+INDEXES = ("manuscript", "press/extension", "press/pdf", "src/attnbook/examination")
+
+
+@pytest.mark.parametrize("folder", INDEXES)
+def test_a_folder_with_an_index_lists_every_module(folder: str) -> None:
+    index = ast.get_docstring(ast.parse((ROOT / folder / "__init__.py").read_text("utf-8"))) or ""
+    names = {path.stem for path in (ROOT / folder).glob("[!_]*.py")}
+    assert names - {*re.findall(r"\w+", index)} == set()
+    begun = {*re.findall(r"(?m)^(\w+) {2,}", index)}
+    assert begun
+    assert begun - {path.stem for path in (ROOT / folder).iterdir()} == set()
