@@ -8,11 +8,14 @@ from PIL import Image
 from playwright.sync_api import Browser, BrowserContext, expect
 
 from manuscript.chapters import Chapter, chapters
-from tests.support.pages import FOLDER, SHOW_ALL, Opened, window
+from tests.support.pages import FOLDER, PHONE, SHOW_ALL, Opened, window
 
 pytestmark = pytest.mark.usefixtures("book")
 
 LAPTOP = {"width": 1280, "height": 900}
+LOST = """all => all.flatMap(e => [...e.querySelectorAll(".katex-html > *")]
+    .map(part => e.getBoundingClientRect().left - part.getBoundingClientRect().left)
+    .filter(lost => lost > 1))"""  # how far formulas begin left of their box
 FIRST_SEEN = """() => Math.min(...[...document.querySelectorAll("article *")]
     .filter(e => e.matches(".picture, div.math") || /^attn-(?!choice)/.test(e.localName))
     .filter(e => e.checkVisibility()).map(e => e.getBoundingClientRect().top + scrollY))"""
@@ -100,6 +103,15 @@ def test_no_hairlines_beside_formulas(browser: Browser, scale: int) -> None:
         for formula in page.locator("section > div.math").all()[:8]:
             formula.evaluate("e => e.querySelector('.katex').style.visibility = 'hidden'")
             assert colors(formula.screenshot()) == 1
+
+
+@pytest.mark.parametrize("chapter", chapters(), ids=lambda chapter: chapter.path.stem)
+def test_a_phone_shows_where_a_wide_formula_begins(browser: Browser, chapter: Chapter) -> None:
+    with window(browser, viewport=PHONE, is_mobile=True) as context:
+        page = context.new_page()
+        page.goto(f"{FOLDER}book/{chapter.path.stem}.html")
+        page.evaluate(SHOW_ALL)
+        assert page.locator("div.math").evaluate_all(LOST) == []
 
 
 def colors(picture: bytes) -> int:
