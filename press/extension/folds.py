@@ -49,6 +49,8 @@ def without_checks(source: str) -> str:
         return source
     dropped: set[int] = set()
     for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and all(map(is_a_check, node.body)):
+            return source  # it does nothing else, so the checks are what there is to see
         if isinstance(node, ast.stmt) and node.end_lineno and is_a_check(node):
             dropped |= {*range(node.lineno, node.end_lineno + 1)}
     lines = enumerate(source.splitlines(), start=1)
@@ -57,9 +59,16 @@ def without_checks(source: str) -> str:
 
 
 def is_a_check(node: ast.stmt) -> bool:
-    """Whether a statement is a docstring, calls a check, or raises an error under a condition."""
-    if isinstance(node, ast.If):
-        return isinstance(node.body[0], ast.Raise) and not node.orelse
+    """Whether a statement is a docstring, calls a check, or raises an error under a condition.
+
+    So is a block that contains nothing else.
+    """
+    if isinstance(node, ast.If) and node.orelse:
+        return False
+    if isinstance(node, ast.If) and isinstance(node.body[0], ast.Raise):
+        return True
+    if isinstance(node, ast.If | ast.For | ast.While | ast.With):
+        return all(map(is_a_check, node.body))
     if not isinstance(node, ast.Expr):
         return False
     value = node.value

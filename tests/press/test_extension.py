@@ -1,5 +1,6 @@
 """The Sphinx extension for the HTML pages: its parts by themselves, and in a small book."""
 
+import ast
 import re
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 from attnbook.colors import ROLES
 from attnbook.exercises.catalog import ALL
 from manuscript import markers
-from manuscript.chapters import Chapter
+from manuscript.chapters import Chapter, chapters
 from manuscript.common import UserError
 from press.extension import pictures
 from press.extension.chapters_table import picture_of
@@ -196,6 +197,27 @@ def test_a_listing_shows_what_is_computed() -> None:
         "    return x",
     ]
     assert without_checks("    indented = 1") == "    indented = 1"
+
+
+def test_a_block_of_checks_goes_with_them_and_a_function_of_checks_stays() -> None:
+    each = "def put(x):\n    for one in x:\n        check_size(one)\n    return x"
+    assert without_checks(each) == "def put(x):\n    return x"
+    whole = 'def look(x):\n    """Look."""\n    if x:\n        raise ValueError'
+    assert without_checks(whole) == whole
+
+
+@pytest.mark.parametrize("chapter", chapters(), ids=lambda chapter: chapter.path.stem)
+def test_every_shortened_listing_is_python(chapter: Chapter) -> None:
+    shown = [
+        output["data"]["text/plain"]
+        for cell in nbformat.read(chapter.path, as_version=4).cells
+        if cell.cell_type == "code" and "show_source(" in cell.source
+        for output in cell.outputs
+        if output.output_type in ("execute_result", "display_data")
+    ]
+    assert shown
+    for listing in shown:
+        ast.parse(without_checks(listing))
 
 
 def test_a_notebook_of_plain_markdown_becomes_boxes_captions_and_folds(book: Path) -> None:
