@@ -256,9 +256,11 @@ def prediction_rules(cells: list[dict[str, Any]]) -> Iterator[str]:
     """Exactly the cells that answer a prediction have the tag "answer": a page hides them at first.
 
     These are the code cells with an output, up to the next text cell, and that cell. An interactive
-    figure does not count, because it shows no answer before it is used.
+    figure does not count, because it shows no answer before it is used. A page also hides the code
+    right below such a text, so the text after this code is an answer, too, or not about the code.
     """
     asked = shown = False  # a prediction is open; a cell has shown its answer
+    told = hidden = False  # the last text is an answer; code right below it is hidden, too
     for cell in cells:
         source, tags = cell["source"], set(cell["metadata"].get("tags", []))
         if "caption" in tags:
@@ -267,10 +269,17 @@ def prediction_rules(cells: list[dict[str, Any]]) -> Iterator[str]:
             interactive = "<attn-" in json.dumps(cell["outputs"])
             answers = allowed = asked and bool(cell["outputs"]) and not interactive
             shown = (shown or answers) and not interactive
+            hidden = hidden or told
         else:
             predicts = f"**{markers.PREDICT}**" in source
             heads = re.search(r"^#", source, re.M)
-            allowed = asked and not predicts and not heads
+            allowed = (asked or hidden) and not predicts and not heads
+            if hidden and not (predicts or heads or source.startswith("**") or "answer" in tags):
+                yield (
+                    f"cell {cell.get('id')}: is about code that is hidden with an answer: put what "
+                    "introduces the code into a cell without the tag, or give this one the tag"
+                )
+            told, hidden = "answer" in tags, False
             answers = shown and not re.match(r"#|\*\*" + re.escape(markers.PREDICT), source)
             answers = answers and tags <= {"answer"}
             asked, shown = predicts, False

@@ -4,6 +4,7 @@ import ast
 import inspect
 import re
 
+import nbformat
 import pytest
 import torch
 
@@ -34,6 +35,15 @@ def test_the_cheat_sheet_lists_the_whole_library_once() -> None:
 def anchor(heading: str) -> str:
     """The name by which links refer to a heading."""
     return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
+
+
+def test_links_to_the_primer_and_to_the_tables_of_names_name_the_place() -> None:
+    for path in (chapter.path for chapter in chapters()):
+        for cell in nbformat.read(path, as_version=4).cells:
+            links = re.findall(r"\[[^]]*\]\((?:primer\.ipynb|notation\.md)\)", cell.source)
+            if "opening" in cell.metadata.get("tags", []):  # it may recommend the whole primer
+                links = [link for link in links if not link.startswith("[primer]")]
+            assert links == [], f"{path.name}, cell {cell.id}"
 
 
 def test_every_work_is_cited_in_a_chapter_or_in_the_appendix() -> None:

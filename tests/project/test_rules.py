@@ -193,6 +193,10 @@ BROKEN: dict[str, tuple[Edit, str]] = {
         "not only an answer",
     ),
     "more than the answer": (source("Two.\n\n### And now", of="seen"), "not only an answer"),
+    "text about hidden code": (
+        source("About it.", of="summary"),
+        "summary: is about code that is hidden",
+    ),
     # second readings
     "tag of a second reading": (
         metadata({"tags": ["second-reading"]}, of="predict"),
