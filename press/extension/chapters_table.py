@@ -1,9 +1,11 @@
 """`:::{chapters}`: the table of all chapters, from _toc.yml and the chapters' first cells.
 
 The links to the next and the previous page also state the minutes of a chapter, and each chapter
-has its drawing beside its title.
+has its drawing beside its title. The primer is listed beside the chapters but read before them, so
+its links lead to the front page and to chapter 1.
 """
 
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from manuscript.common import ROOT, UserError
 from manuscript.minutes import in_minutes
 
 DRAWINGS = ROOT / "book" / "images" / "chapters"
+PRIMER = "book/primer"
 HEAD = ("", _("chapter, and the question it answers"), _("short road"), _("all of it"))
 
 
@@ -88,8 +91,18 @@ def draw(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: A
         context["body"] = context["body"].replace("<h1>", f"{drawing}<h1>", 1)
 
 
+def lead_on(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
+    """Let the primer's links lead to the front page and to chapter 1."""
+    if page == PRIMER and app.builder.format == "html":
+        first = f"book/{chapters(Path(app.srcdir))[0].path.stem}"
+        for side, name in ("prev", app.config.root_doc), ("next", first):
+            title = escape(app.env.titles[name].astext())
+            context[side] = {"link": app.builder.get_relative_uri(page, name), "title": title}
+
+
 def setup(app: Sphinx) -> None:
     """Register the directive, and offer the minutes to the templates."""
     app.add_directive("chapters", Chapters)
     app.connect("builder-inited", offer_minutes)
     app.connect("html-page-context", draw)
+    app.connect("html-page-context", lead_on)

@@ -136,9 +136,11 @@ def begin_with_figure(cells: list[Cell], page: str) -> None:
     place = next((i for i, cell in enumerate(cells) if "try-first" in tags_of(cell)), None)
     if place is None:
         return
-    heads = (SECTION.match("".join(cell["source"])) for cell in reversed(cells[:place]))
-    (number,) = next(found for found in heads if found).groups()
-    link = f"[{number}]({page}.ipynb)"
+    texts = ("".join(cell["source"]) for cell in reversed(cells[:place]))
+    heading = next(text for text in texts if SECTION.match(text)).partition("\n")[0]
+    link = f"[{heading.split()[1]}]({page}.ipynb)"
+    if heading.endswith(markers.second_reading()):
+        link += markers.second_reading()
     says = _("Try this first. Section {section} explains what you see.").format(section=link)
     text = f"{{.try-first}}\n{says}\n\n:::{{output}} {page}.ipynb {cells[place]['id']}\n:::"
     after = next(i for i, cell in enumerate(cells) if cell["id"] == "imports") + 1

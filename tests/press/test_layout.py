@@ -128,3 +128,11 @@ def test_the_links_to_both_neighbors_keep_their_distance(
     before, after = links.evaluate_all("links => links.map(link => link.getBoundingClientRect())")
     assert after["left"] - before["right"] > 8
     page.close()
+
+
+def test_the_primer_leads_to_chapter_1(screens: dict[str, BrowserContext]) -> None:
+    page = screens["light"].new_page()
+    page.goto(f"{FOLDER}book/primer.html")
+    links = page.locator(".prev-next-area a").evaluate_all("all => all.map(a => a.href)")
+    assert links == [f"{FOLDER}book/index.html", f"{FOLDER}book/01_library.html"]
+    page.close()
