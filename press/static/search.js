@@ -36,8 +36,9 @@ globalThis.BookSearch = (() => {
   function stem(word) {
     if (!stems.has(word)) {
       const lower = word.toLowerCase();
-      if (CHINESE.test(word)) stems.set(word, `~${[...word].map(number).join("")}`);
-      else stems.set(word, LEFT_OUT.has(lower) ? null : stemmer.stemWord(lower));
+      if (LEFT_OUT.has(lower)) stems.set(word, null);
+      else if (CHINESE.test(word)) stems.set(word, `~${[...word].map(number).join("")}`);
+      else stems.set(word, stemmer.stemWord(lower));
     }
     return stems.get(word);
   }
@@ -51,9 +52,22 @@ globalThis.BookSearch = (() => {
     return stem(word);
   }
 
+  const alone = new Set(); // the words of the book that are no part of a name in code, and their stems
+  const within = new Map(); // a part of a name in code → the first such name
+  function collect(text) {
+    for (const piece of text.match(PIECES) ?? []) {
+      const parts = piece.toLowerCase().split("_");
+      for (const word of parts.length > 1 ? [piece] : [piece, ...piece.split(PARTS)]) {
+        alone.add(word.toLowerCase()).add(stem(word));
+      }
+      for (const part of parts) if (!within.has(part)) within.set(part, piece);
+    }
+    return split(text);
+  }
+
   const index = new MiniSearch({
     fields: ["heading", "called", "text", "chapter"],
-    tokenize: split,
+    tokenize: collect,
     processTerm: count,
   });
   const entries = [
@@ -67,7 +81,9 @@ globalThis.BookSearch = (() => {
 
   const READ = 0.3; // how much a term counts that stands in the glossary for the one typed
   const PHRASE = 2; // how much more a section counts that has the query, word for word
+  const NUMBER = 0.2; // how much a bare number counts beside words, as in a copied error message
   const OPTIONS = {
+    tokenize: split,
     processTerm: stem,
     boost: { heading: 4, called: 4, text: 1, chapter: 0.3 },
     prefix: (term) => (term[0] === "~" ? term.length === 5 : term.length > 3), // or one character
@@ -75,6 +91,9 @@ globalThis.BookSearch = (() => {
     boostDocument: (id) => entries[id].weight,
   };
 
+  // doesnt is doesn't, which is not, which is left out; a Chinese particle may follow any word
+  const CONTRACTION = /\b(?:are|ca|could|did|do|does|had|has|have|is|should|was|were|wo|would)n['’]?t\b/gi;
+  const PARTICLES = /[的了吗呢都是在有我你它和与就也还不但]/;
   const stemsOf = (text) => split(text).map(stem).filter(Boolean);
   const named = Object.entries(names)
     .map(([name, { term, at }]) => ({ name, term, at, key: stemsOf(name).join(" ") }))
@@ -103,7 +122,7 @@ globalThis.BookSearch = (() => {
   // book (warmup is warm up); or one with two edits. Of several, the one that occurs most often
   function meant(word) {
     if (word.length < 4 || /[\d_]/.test(word) || CHINESE.test(word) || known(word)) return word;
-    let [nearest, distance] = [word, word.length < 6 ? 1 : 2];
+    let [nearest, distance] = [word, word.length < 8 ? 1 : 2];
     for (const [other, occurs] of times) {
       if (Math.abs(other.length - word.length) > distance || /[\d_]/.test(other)) continue;
       const apart = edits(word, other);
@@ -141,26 +160,66 @@ globalThis.BookSearch = (() => {
     });
     const typed = stemsOf(spelled);
     const inOrder = ` ${typed.join(" ")} `;
-    const terms = named.filter(({ name, term, key }) =>
-      inOrder.includes(` ${key} `) && !term.toLowerCase().includes(name));
+    const inQuery = named.filter(({ key }) => inOrder.includes(` ${key} `));
+    const terms = inQuery.filter(({ name, term, key }) => !term.toLowerCase().includes(name)
+      && !inQuery.some((other) => other.key !== key && ` ${other.key} `.includes(` ${key} `)));
     for (const { name, term } of terms) note(name, term);
     const also = [...joined, ...terms.map(({ term }) => term)];
     const taught = named.find(({ key }) => inOrder === ` ${key} `);
-    return { typed, asked: [spelled, ...also].join(" "), readings, taught };
+    const corrected = new Set(readings.map((reading) => reading.typed));
+    const missing = lacking(query).filter(({ word }) => !corrected.has(word.toLowerCase()));
+    return { typed, asked: [spelled, ...also].join(" "), readings, taught, missing };
+  }
+
+  // The words of a query that the book doesn't have, or only inside a name: lora is in kv_lora_rank.
+  // The last word may be unfinished
+  function lacking(query) {
+    const found = [];
+    const pieces = (query.match(PIECES) ?? []).map((piece) => piece.toLowerCase());
+    for (const { 0: piece, index: start } of query.matchAll(PIECES)) {
+      const typing = start + piece.length === query.length;
+      const has = (word) => alone.has(word) || alone.has(stem(word))
+        || (typing && [...alone].some((other) => other?.startsWith(word)));
+      if (CHINESE.test(piece)) found.push(...gaps(piece).map((word) => ({ word })));
+      else if (!/\p{Number}/u.test(piece) && !has(piece.toLowerCase())) {
+        for (const word of piece.includes("_") ? [piece] : piece.split(PARTS)) {
+          const name = within.get(word.toLowerCase());
+          const together = name?.toLowerCase().split("_").some((part) => part !== word.toLowerCase()
+            && pieces.includes(part)); // seq len is seq_len
+          if (!together && !has(word.toLowerCase())) found.push({ word, name });
+        }
+      }
+    }
+    return found;
+  }
+
+  // The part of a Chinese query that no pair of the book's characters covers; all of a short one. The
+  // last character may be a word by itself.
+  function gaps(text) {
+    const has = split(text).map((pair) => roots.has(stem(pair)));
+    if (text.length === 1 || has.every(Boolean)) return [];
+    const at = has.findIndex((covered, i) => !covered && !has[i - 1] && !PARTICLES.test(text[i]));
+    if (at < 0) return [];
+    return [text.length < 7 ? text : text.slice(Math.max(0, at - 1), at + 2)];
   }
 
   // Returns: the sections, best first, each with the stems that it contains and the question that it
   // answers, if one was found; and how the query was read
   function find(query) {
-    const { typed, asked, readings, taught } = understand(query);
+    const { typed, asked, readings, taught, missing } = understand(query.replace(CONTRACTION, "not"));
     const terms = new Set(typed);
-    const boostTerm = (_term, i) => (i < typed.length ? 1 : READ);
+    const words = typed.some((term) => !/^\d+$/.test(term));
+    const weight = (term) => (words && /^\d+$/.test(term) ? NUMBER : 1);
+    const sum = (some) => some.reduce((total, term) => total + weight(term), 0);
+    const boostTerm = (term, i) => (i < typed.length ? weight(term) : READ);
+    const codes = query.toLowerCase().match(PIECES)?.filter((piece) => piece.includes("_")) ?? [];
     const best = new Map();
     for (const { id, score, queryTerms, terms: stemsFound } of index.search(asked, { ...OPTIONS, boostTerm })) {
       const { section, question, answer } = entries[id];
-      const matched = queryTerms.filter((term) => terms.has(term)).length || 1;
+      const matched = sum(queryTerms.filter((term) => terms.has(term))) || 1;
       const result = best.get(section) ?? { section, score: 0, stems: new Set() };
-      const points = score * Math.min(1, matched / terms.size);
+      const asks = codes.filter((code) => `${question} ${answer}`.toLowerCase().includes(code)).length;
+      const points = score * Math.min(1, matched / sum([...terms])) * (1 + asks / 2);
       if (question && points > result.score) Object.assign(result, { question, answer });
       result.score = Math.max(result.score, points);
       for (const found of stemsFound) result.stems.add(found);
@@ -172,10 +231,15 @@ globalThis.BookSearch = (() => {
         if (result.section.text.toLowerCase().includes(phrase)) result.score *= PHRASE;
       }
     }
-    const first = taught && best.get(sections[taught.at]);
+    const exercise = query.toLowerCase().match(/\b\d\d\.[a-z]\w*/)?.[0]; // an id, such as 06.weights
+    const chapter = `book/${exercise?.slice(0, 2)}_`;
+    const told = sections.findLast(({ page, text }) => page.startsWith(chapter) && text.includes(exercise))
+      ?? sections[taught?.at];
+    const first = best.get(told);
     if (first) first.score = Infinity;
+    if (first && exercise) first.section = { ...told, id: `exercise-${exercise.replace(/[._]/g, "-")}` };
     const results = [...best.values()].sort((one, other) => other.score - one.score);
-    return { results, readings };
+    return { results, readings, missing };
   }
 
   return { CHINESE, PIECES, find, questions, sections, split, stem };

@@ -106,9 +106,14 @@
     return result;
   }
 
-  // How the query was read: gqa → grouped-query attention
-  function howRead(readings) {
-    return readings.map(({ typed, read }) => `${typed} → ${read}`).join(", ");
+  // How the query was read (gqa → grouped-query attention), and which of its words nothing has
+  function howRead(readings, missing) {
+    const read = readings.map((one) => `${one.typed} → ${one.read}`).join(", ");
+    const lacks = missing.map(({ word, name }) => (
+      name ? _("{word} (only in names such as {name})").replace("{word}", word).replace("{name}", name) : word));
+    const as = _("Read as: {words}.").replace("{words}", read);
+    const not = _("Not in the book: {words}.").replace("{words}", lacks.join(", "));
+    return [readings.length ? as : "", missing.length ? not : ""].filter(Boolean);
   }
 
   function list(results) {
@@ -126,10 +131,10 @@
   function nearestQuestions(query) {
     const threes = (text) => new Set(
       Array.from({ length: Math.max(1, text.length - 2) }, (_nothing, i) => text.slice(i, i + 3)));
-    const typed = threes(query.toLowerCase());
+    const typed = threes(query.toLowerCase().replace(/\s+/g, " "));
     const shared = ({ question }) =>
       [...threes(question.toLowerCase())].filter((three) => typed.has(three)).length;
-    return BookSearch.questions
+    return BookSearch.questions.filter(shared)
       .toSorted((one, other) => shared(other) - shared(one)).slice(0, 5)
       .map(({ question, answer, at }) => (
         { section: BookSearch.sections[at], stems: new Set(), question, answer }));
@@ -142,14 +147,14 @@
     output.replaceChildren();
     said.textContent = "";
     if (!query.trim()) return;
-    const { results, readings } = BookSearch.find(query);
-    const count = results.length
-      ? _("Sections found: {n}").replace("{n}", results.length)
-      : _("Nothing was found. Perhaps you mean one of these questions:");
-    said.textContent = readings.length
-      ? `${_("Read as: {words}.").replace("{words}", howRead(readings))} ${count}` : count;
+    const { results, readings, missing } = BookSearch.find(query);
     const shown = all ? results : results.slice(0, AT_ONCE);
     const found = results.length ? shown : nearestQuestions(query);
+    const nothing = found.length
+      ? _("Nothing was found. Perhaps you mean one of these questions:") : _("Nothing was found.");
+    const count = results.length
+      ? _("Sections found: {n}").replace("{n}", results.length) : nothing;
+    said.textContent = [...howRead(readings, results.length ? missing : []), count].join(" ");
     output.append(...(grouped.checked ? byChapter(found) : [list(found)]));
     if (results.length > shown.length) {
       const label = _("Show all {n} sections").replace("{n}", results.length);

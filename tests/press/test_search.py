@@ -13,6 +13,8 @@ from tests.support.pages import (
     HTML,
     THEMES,
     Opened,
+    ids,
+    parsed,
     wait_until,
     window,
 )
@@ -111,10 +113,15 @@ def test_a_search_for_a_word_of_the_glossary_finds_its_section_first(
 def test_search_offers_the_nearest_questions_if_it_finds_nothing(
     screens: dict[str, BrowserContext],
 ) -> None:
-    opened = Opened(screens["light"], f"search.html?q={quote('kvkvkv qkqkqk')}")
-    expect(opened.page.get_by_role("status")).to_contain_text("Nothing was found.")
+    opened = Opened(screens["light"], f"search.html?q={quote('softmaxification')}")
+    status = opened.page.get_by_role("status")
+    expect(status).to_contain_text("Nothing was found. Perhaps you mean")
     questions = opened.page.locator("#search-results li p.question")
     assert questions.count() == 5
+    assert "softmax" in questions.first.inner_text()
+    opened.page.locator("main form.bd-search input").fill("xyzzy")  # no question has "xyz"
+    expect(status).to_have_text("Nothing was found.")
+    assert questions.count() == 0
     assert opened.close() == []
 
 
@@ -124,6 +131,33 @@ def test_search_says_how_it_read_the_query(screens: dict[str, BrowserContext]) -
         "Read as: normalizatoin → normalization, gqa → grouped-query attention, 掩码 → mask."
     )
     assert opened.close() == []
+
+
+def test_search_says_which_words_are_not_in_the_book(screens: dict[str, BrowserContext]) -> None:
+    opened = Opened(screens["light"], f"search.html?q={quote('vLLM and LoRA for atention')}")
+    expect(opened.page.get_by_role("status")).to_contain_text(
+        "Read as: atention → attention. Not in the book: vLLM, LoRA (only in names such as "
+        "kv_lora_rank). Sections found:"
+    )
+    assert opened.close() == []
+
+
+def test_the_id_of_an_exercise_leads_to_its_box(screens: dict[str, BrowserContext]) -> None:
+    opened = Opened(screens["light"], "search.html?q=06.weights")
+    opened.page.locator("#search-results li a").first.click()
+    opened.page.wait_for_url(re.compile("book/06_masked_attention.html#exercise-06-weights$"))
+    assert opened.page.locator(":target .admonition-title").inner_text().startswith("Exercise 06.w")
+    opened.close()
+
+
+def test_the_exercises_of_the_symptoms_are_links_to_their_boxes() -> None:
+    rows = parsed(HTML / "book" / "symptoms.html").select("tbody tr")
+    cells = [row.select("td")[3] for row in rows]
+    for cell in (cell for cell in cells if cell.get_text() != "–"):
+        page, anchor = urldefrag(cell.a["href"])
+        assert anchor == f"exercise-{re.sub('[._]', '-', cell.get_text())}"
+        assert anchor in ids(HTML / "book" / page)
+    assert len(cells) > 60
 
 
 def test_search_groups_by_chapter_when_asked_and_shows_all_when_asked(

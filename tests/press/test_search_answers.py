@@ -60,6 +60,11 @@ ASKED = {
     "why is my loss not going down": "15.8",
     "my model ignores the order of words": "7.1",
     "my attention needs too much gpu memory": "10.1 10.3 10.5",
+    "what is flash attention good for": "10.5",
+    "how do I test my own attention code": "15.2 15.9",
+    "check my own layer": "15.9",
+    "unit test for attention layer": "15.2",
+    "cross attention wrong shape encoder decoder different length": "5.4",
 }
 
 
@@ -124,6 +129,14 @@ SEEN = {
     "top p keeps too few": ("garbage", "12.8"),
     "sliding window off by one": ("garbage", "11.10 15.10"),
     "rotary wrong": ("disagrees", "11.6 11.7"),
+    "my attention weights are all the same": ("same output", "15.11"),
+    "uniform attention": ("same output", "15.11"),
+    "model repeats the same token forever": ("garbage", "15.5"),
+    "generates same word over and over": ("garbage", "15.5"),
+    "my loss doesnt go down": ("learn", "15.8"),
+    "attn weights dont sum to 1": ("same output", "3.7"),
+    "scaled_dot_product_attention attn_mask bool": ("too good", "6.7"),
+    "key_padding_mask true means ignore": ("too good", "6.7"),
 }
 
 
@@ -143,8 +156,33 @@ def test_the_search_finds_what_readers_see(screens: dict[str, BrowserContext]) -
             or (where == "book/symptoms" and group in heading)
         ]
         found[words] = min(right, default=99)
-    assert sum(rank == 1 for rank in found.values()) >= 28, found
-    assert sum(rank <= 3 for rank in found.values()) >= 32, found
+    assert sum(rank == 1 for rank in found.values()) >= 35, found
+    assert sum(rank <= 3 for rank in found.values()) >= 40, found
+    page.close()
+
+
+# error messages of PyTorch, as they are pasted, with their numbers
+RAISED = {
+    "RuntimeError: mat1 and mat2 shapes cannot be multiplied (10x512 and 64x64)": "5.4",
+    "shape '[2, 8, 64]' is invalid for input of size 2048": "4.5",
+    "view size is not compatible with input tensor's size and stride (at least one dimension "
+    "spans across two contiguous subspaces). Use .reshape(...) instead.": "4.10",
+    "RuntimeError: The size of tensor a (8) must match the size of tensor b (10) at non-singleton "
+    "dimension 3": "6.9",
+    "Expected attn_mask dtype to be bool or float or to match query dtype, but got "
+    "attn_mask.dtype: long int and  query.dtype: float instead.": "6.7",
+    "The shape of the 2D attn_mask is torch.Size([3, 12]), but should be (12, 12).": "6.7",
+    "AssertionError: Expected key_padded_mask.shape[0] to be 12, but got 3": "15.4",
+    "IndexError: index out of range in self": "2.4",
+    "Expected target size [4, 100], got [4, 12]": "9.3",
+    "embed_dim must be divisible by num_heads": "4.5",
+}
+
+
+def test_the_search_finds_what_pytorch_says(screens: dict[str, BrowserContext]) -> None:
+    page = Opened(screens["light"], "search.html").page
+    found = ranks(page, RAISED)
+    assert {message: rank for message, rank in found.items() if rank > 1} == {}
     page.close()
 
 

@@ -29,7 +29,7 @@ def section(heading: str, text: str, called: str = "") -> dict[str, object]:
 
 @pytest.fixture(scope="module")
 def engine() -> MiniRacer:
-    """The search of a book of eight sections and one question."""
+    """The search of a book of a few sections and questions."""
     data = {
         "chinese": HAN,
         "common": COMMON,
@@ -44,12 +44,17 @@ def engine() -> MiniRacer:
             section("Norms", "Layer normalization; a mask, a mask; sharing, sharing, sharing."),
             section("多头", "多头注意力有几个头。"),
             section("Softmax", "A softmax, a softmax. LayerNorm, storing, makes. To cross over."),
-            section("Crossing", "Cross over again."),
+            section("Crossing", "Cross over again. It doesn’t dot."),
             section("Groups", "Head head group group."),
             section("Heads", "Group group head head."),
+            section("Latents", "The kv_lora_rank of 512; 神经网络没有头。神经, 神经."),
+            {
+                **section("6.16 Exercises", "Exercise 06.top_p: latents 512 64 8."),
+                "page": "book/06_page",
+            },
         ],
         "questions": [
-            {"question": "Why is my output NaN?", "answer": "A row has no key left.", "at": 0}
+            {"question": "Why is my output NaN?", "answer": "A row has no key left.", "at": 0},
         ],
     }
     engine = MiniRacer()
@@ -121,6 +126,57 @@ def test_a_misspelled_word_is_read_as_the_nearest_word_and_then_the_most_frequen
     assert read_as(engine, "shoring") == {"shoring": "sharing"}  # three times; "storing" once
     assert read_as(engine, "layr_norm") == {"layr": "layer"}
     assert read_as(engine, "mask1 zzzzzzzz") == {}  # numbers, and what is near nothing
+
+
+def missing(engine: MiniRacer, query: str) -> list[tuple[str, str | None]]:
+    """The words of a query that the book lacks, each with a name that it is a part of."""
+    asked = f"JSON.stringify(BookSearch.find({json.dumps(query)}).missing)"
+    return [(lack["word"], lack.get("name")) for lack in json.loads(str(engine.eval(asked)))]
+
+
+def test_words_that_the_book_lacks_are_named(engine: MiniRacer) -> None:
+    assert missing(engine, "LoRA masks") == [("LoRA", "kv_lora_rank")]
+    assert missing(engine, "lora rank of masks") == []  # which is kv_lora_rank
+    assert missing(engine, "what is vLLM for masks?") == [("vLLM", None)]
+    assert missing(engine, "block_mask of a mask1") == [("block_mask", None)]
+    assert missing(engine, "maks normalizatoin layers") == []  # corrected, or another form
+    assert missing(engine, "layer norm") == []
+    assert missing(engine, "why not softm") == []  # perhaps unfinished
+    assert missing(engine, "softm 掩码") == [("softm", None)]
+
+
+def test_chinese_that_the_book_lacks_is_named(engine: MiniRacer) -> None:
+    assert missing(engine, "微调") == [("微调", None)]
+    assert missing(engine, "图神经网络") == [("图神经网络", None)]
+    assert missing(engine, "神经网络") == missing(engine, "多头的注意力") == []
+    assert missing(engine, "头多") == [("头多", None)]
+    assert missing(engine, "神经网络大") == []  # 大 may be a word by itself
+    assert missing(engine, "什么是多头注意立机制呢多头") == [("意立机", None)]
+
+
+def test_numbers_count_less_than_words(engine: MiniRacer) -> None:
+    assert found(engine, "cross 512 64 8")[0] == "Crossing"
+    assert found(engine, "512")[0] == "6.16 Exercises"
+
+
+def test_a_contraction_is_not_a_word(engine: MiniRacer) -> None:
+    for typed in "doesnt", "doesn't", "doesn’t", "Isnt", "cant", "dont":
+        assert found(engine, f"{typed} mask")[0] == "Masks"
+        assert read_as(engine, f"{typed} mask") == {}
+        assert found(engine, typed) == []
+
+
+def test_the_id_of_an_exercise_leads_to_it(engine: MiniRacer) -> None:
+    for query in "06.top_p", "exercise 06.top_p of a mask":
+        assert found(engine, query)[0] == "6.16 Exercises"
+        asked = f"BookSearch.find({json.dumps(query)}).results[0].section.id"
+        assert engine.eval(asked) == "exercise-06-top-p"
+
+
+def test_a_word_of_seven_letters_is_not_corrected_in_two_places(engine: MiniRacer) -> None:
+    assert read_as(engine, "softcap") == {}
+    assert missing(engine, "softcap mask") == [("softcap", None)]
+    assert read_as(engine, "normalizzasion") == {"normalizzasion": "normalization"}
 
 
 def test_words_are_joined_and_split_as_the_book_writes_them(engine: MiniRacer) -> None:

@@ -20,6 +20,7 @@ from manuscript.messages import (
     lines_of,
     page_messages,
     read_page,
+    script_messages,
     split_line,
 )
 from manuscript.normal_form import read as read_notebook
@@ -102,6 +103,14 @@ def test_a_translation_keeps_the_marks_formulas_and_numbers(page: Path) -> None:
     assert text == PAGE
     mark = " (second reading)"
     assert headings == {"3. 标题": "3. A title", f"3.1 一节{mark}": f"3.1 A part{mark}"}
+
+
+def test_every_message_of_the_pages_scripts_is_in_the_catalog() -> None:
+    """Babel does not see a call inside a template literal: `${_("...")}`."""
+    scripts = [path.read_text("utf-8") for path in (ROOT / "press" / "static").glob("*.js")]
+    called = {text for script in scripts for text in re.findall(r'(?<!\w)_\("([^"]+)"', script)}
+    assert len(called) > 10
+    assert called - set(script_messages()) == set()
 
 
 def test_words_in_a_displayed_formula_are_messages(page: Path) -> None:
