@@ -36,6 +36,8 @@ from attnbook.language import _
 from manuscript import markers
 from manuscript.minutes import in_minutes, reading_seconds, rounded
 
+from .section_links import exercise_anchor
+
 BOXES = {"opening", "danger", "exercise"}
 BOX = re.compile(r"(?:^### (?P<heading>.+)\n\n)?(?P<quote>(?:^>.*\n?)+)", re.M)
 THREADS = re.compile(r"torch\.set_num_threads\(.*")
@@ -175,6 +177,7 @@ def box(match: re.Match[str], kind: str) -> str:
             )
         if asked:
             inside = f"{inside.rstrip()}\n\n:::{{practice}} {asked[1]}\n:::"
+            kind += f"\n:name: {exercise_anchor(asked[1])}"
     return f"::::{{admonition}} {title}\n:class: {kind}\n{inside.rstrip()}\n::::\n"
 
 
