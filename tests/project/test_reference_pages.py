@@ -7,6 +7,8 @@ import re
 import nbformat
 import pytest
 import torch
+from torch import nn
+from torch.nn import functional as F
 
 from attnbook import (
     GroupedQueryAttention,
@@ -16,6 +18,7 @@ from attnbook import (
     causal_mask,
     public,
 )
+from attnbook.examination.facts import CHOICES, KINDS, meanings
 from manuscript.chapters import chapters, pages
 from manuscript.common import ROOT
 
@@ -30,6 +33,49 @@ def test_the_cheat_sheet_lists_the_whole_library_once() -> None:
     (imports,) = ast.parse(code).body
     assert isinstance(imports, ast.ImportFrom)
     assert sorted(alias.name for alias in imports.names) == public.__all__
+
+
+def test_how_to_use_lists_the_facts_and_the_kinds_of_examine() -> None:
+    page = (BOOK / "how_to_use.md").read_text("utf-8")
+    _before, _heading, rest = page.partition("\n## Examine your own attention\n")
+    rows = re.findall(r"(?m)^\| (`.*?) \|", rest.partition("\n## ")[0])
+    listed = [re.findall(r"`(?:(\w+)=)?(.+?)`", row) for row in rows]
+    assert {name for row in listed for name, _value in row if name} == set(meanings())
+    assert [value for row in listed for name, value in row if not row[0][0]] == [*KINDS]
+    for row in listed:
+        if row[0][0] in CHOICES:
+            values = [ast.literal_eval(value) for _name, value in row]
+            assert set(CHOICES[row[0][0]]) - set(values) <= {"BLD"}  # which needs no fact
+
+
+def test_the_errors_of_the_symptoms_are_pytorchs() -> None:
+    page = (BOOK / "symptoms.md").read_text("utf-8")
+    _before, _heading, rest = page.partition("\n## It raises an error\n")
+    rows = re.findall(r"(?m)^\| (`.+?`) \|", rest.partition("\n## ")[0])
+    listed = [message for row in rows for message in re.findall("`(.+?)`", row)]
+    q, ids = torch.randn(2, 4, 8, 16), torch.zeros(2, 10).long()
+    attend, layer = F.scaled_dot_product_attention, nn.MultiheadAttention(16, 4, batch_first=True)
+    x, rows_first = torch.randn(2, 10, 16), nn.MultiheadAttention(16, 4)
+    hidden = torch.zeros(2, 10).bool()
+    causes = [
+        lambda: nn.Linear(64, 64)(torch.randn(10, 512)),
+        lambda: torch.randn(2, 10, 64) @ torch.randn(2, 10, 64),
+        lambda: torch.randn(4, 8, 64).view(2, 8, 3, 64),
+        lambda: nn.MultiheadAttention(50, 4),
+        lambda: q.transpose(1, 2).view(2, 8, 64),
+        lambda: torch.randn(2, 4, 8, 10).masked_fill(torch.ones(8, 8).bool(), 0),
+        lambda: attend(q, q[:, :2], q[:, :2]),
+        lambda: attend(q, q, q, attn_mask=torch.ones(8, 8).long()),
+        lambda: layer(x, x, x, attn_mask=torch.ones(10, 10).long()),
+        lambda: layer(x, x, x, attn_mask=hidden),
+        lambda: rows_first(x, x, x, key_padding_mask=hidden),
+        lambda: layer(x, x, x, is_causal=True),
+        lambda: nn.Embedding(10, 4)(ids + 10),
+        lambda: F.cross_entropy(torch.randn(2, 10, 50), ids),
+    ]
+    for message, cause in zip(listed, causes, strict=True):
+        with pytest.raises((RuntimeError, AssertionError, IndexError), match=re.escape(message)):
+            cause()
 
 
 def anchor(heading: str) -> str:
