@@ -50,8 +50,8 @@ def test_how_to_use_lists_the_facts_and_the_kinds_of_examine() -> None:
 
 def test_the_errors_of_the_symptoms_are_pytorchs() -> None:
     page = (BOOK / "symptoms.md").read_text("utf-8")
-    _before, _heading, rest = page.partition("\n## It raises an error\n")
-    rows = re.findall(r"(?m)^\| (`.+?`) \|", rest.partition("\n## ")[0])
+    tables = re.findall(r"(?s)\n## It raises an error: .*?(?=\n## )", page)
+    rows = re.findall(r"(?m)^\| (`.+?`) \|", "".join(tables))
     listed = [message for row in rows for message in re.findall("`(.+?)`", row)]
     q, ids = torch.randn(2, 4, 8, 16), torch.zeros(2, 10).long()
     attend, layer = F.scaled_dot_product_attention, nn.MultiheadAttention(16, 4, batch_first=True)
