@@ -41,7 +41,7 @@ COMMON = """
 a an the is are was be do does did i my you your we our it its they their he she in of to on at by
 with from for as into and or if so than then there here this that these those which who whose what
 why how when where can could may might must shall should will would has have had give gives me not
-own 有什 什么 么用 怎么 怎样 么样 自己
+own 有什 么用 怎么 怎样 自己
 """.split()
 # How much a section counts: these parts of a chapter repeat words of its sections.
 WEIGHTS = {"summary": 0.4, "exercises": 0.4, "exercise": 0.5, "where-the-sources-say-it": 0.2}
