@@ -27,7 +27,8 @@ def unfold(article: HtmlElement, rounds: dict[str, HtmlElement]) -> None:
     asking = {"p": "predict", "div": "exercise"}
     questions = [tag for tag in article.iter(*asking) if asking[tag.tag] in tag.classes]
     for number, asked in enumerate(questions, 1):
-        asked.set("id", f"{title.get('id')}--{number}")
+        if "id" not in asked.attrib:  # links lead to the id of an exercise
+            asked.set("id", f"{title.get('id')}--{number}")
         headings = asked.find_class("admonition-title") or asked.xpath(ABOVE)
         heading = inner(headings[0])
         question = f'<p class="asked">{inner(asked)}</p>' if asked.tag == "p" else ""

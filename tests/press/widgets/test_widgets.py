@@ -15,7 +15,10 @@ from tests.support.pages import FOLDER, HTML
 
 SCRIPTS = ROOT / "src" / "attnbook" / "widgets" / "scripts"
 KILOBYTES = {"script": 12, "data": 6}
-LARGER = {"attn-heads": 48}  # 72 maps for each of eight sentences, so 6 for each
+LARGER = {
+    "attn-heads": 48,  # 72 maps for each of eight sentences, so 6 for each
+    "attn-config": 7,  # with the rules that decide which layers of a model keep keys
+}
 
 pytestmark = pytest.mark.usefixtures("book")
 
