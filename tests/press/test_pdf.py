@@ -171,7 +171,9 @@ def test_folded_parts_are_at_the_end_in_rounds(
         assert says not in before or len(says) < 40
         assert "choice" not in details["class"] or squeezed(summary.get_text())[:12] in before
     rounds = ("choice", "hint-1", "hint-2", "hint-3", "solution")
-    pages = [[there[i] for i in there if re.search(rf"\d--{kind}$", i)] for kind in rounds]
+    pages = [
+        [there[i] for i in there if ".html#" in i and i.endswith(f"--{kind}")] for kind in rounds
+    ]
     printed = {f"{chapter.number:02}" for chapter in chapters()}  # not the drafts
     exercises = [exercise for exercise in ALL if exercise.partition(".")[0] in printed]
     assert {len(found) for found in pages[1:]} == {len(exercises)}
