@@ -225,7 +225,7 @@ ON_A_DESK = {
     "formulas, and pictures narrower than the text, beside its middle": """(() => {
         const middle = ({left, right}) => (left + right) / 2;
         const box = element => element.getBoundingClientRect();
-        const [widest] = [...document.querySelectorAll("article section > p")].sort(
+        const [widest] = [...document.querySelectorAll("article section > p:not(.start)")].sort(
             (a, b) => b.clientWidth - a.clientWidth);
         return [...document.querySelectorAll("article section > :is(div.math), .picture > *")]
             .map(e => e.querySelector(".katex") ?? e)
