@@ -80,6 +80,7 @@ def test_what_cannot_be_examined_is_refused_with_a_sentence(make, sentence):
     assert not report.tried
 
 
+@pytest.mark.filterwarnings("ignore:DTensor random operators")  # PyTorch 2.6 on a CPU
 def test_a_sharded_module_is_refused():
     distributed = pytest.importorskip("torch.distributed")
     if not distributed.is_available():
