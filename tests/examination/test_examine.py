@@ -122,12 +122,12 @@ def test_an_error_of_our_own_is_not_told_as_the_readers(monkeypatch):
 
 
 def test_the_kinds_and_the_facts_are_in_the_help():
-    lines = examine.__doc__.splitlines()
-    assert tuple(examine_module.EXAMINERS) == tuple(KINDS)
-    for name, kind in KINDS.items():
-        assert f"{name:8} {kind.takes:24} {kind.returns}" in lines
-    for fact, meaning in meanings().items():
-        assert f"{fact:14} {meaning}" in lines
+    first = [line.partition(" ")[0] for line in examine.__doc__.splitlines()]
+    assert {*KINDS, *meanings()} <= {*first}
+
+
+def test_each_kind_has_experiments():
+    assert examine_module.EXAMINERS.keys() == KINDS.keys()
 
 
 def test_a_trained_model_may_have_a_large_loss_on_random_ids():

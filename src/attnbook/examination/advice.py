@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from attnbook.examination.calling import ANY_MASK, parameters_of
-from attnbook.examination.facts import Facts
+from attnbook.examination.facts import KINDS, Facts
 from attnbook.examination.kinds import required_names
 from attnbook.examination.layer_input import FEW_ROWS, OTHER_LENGTH
 from attnbook.language import _
@@ -12,7 +12,6 @@ from attnbook.language import _
 MASK = re.compile("|".join((".*mask.*", *ANY_MASK)), re.IGNORECASE)
 SECOND = re.compile(r"(z|context|ctx|memory|enc\w*|kv|key_value\w*|source|src)", re.IGNORECASE)
 WIDTH = re.compile("mat1|size|dimension|normalized_shape|einsum|expected")  # in PyTorch's words
-N_ROWS = {"core": 3, "layer": 1, "cross": 2, "lm": 1, "seq2seq": 2}
 
 
 def advice(thing: Any, kind: str, facts: Facts, problem: str, *, guessed: bool) -> str:
@@ -44,9 +43,8 @@ def advice(thing: Any, kind: str, facts: Facts, problem: str, *, guessed: bool) 
 
 def missing_names(thing: Any, kind: str, facts: Facts) -> list[str]:
     """Name the parameters that must be given and are not: no keys and values, which rows are."""
-    if kind not in N_ROWS:
-        return []
-    names = required_names(thing)[N_ROWS[kind] + bool(facts.mask) :]
+    n_rows = KINDS[kind].n_rows
+    names = required_names(thing)[n_rows + bool(facts.mask) :] if n_rows else []
     return [name for name in names if not re.fullmatch("k|v|keys?|values?", name)]
 
 
@@ -62,14 +60,12 @@ def for_missing(missing: list[str], kind: str, facts: Facts) -> str:
         ).format(name=mask)
     if kind == "layer" and SECOND.fullmatch(missing[0]):
         return _('If `{name}` is a second sequence, say `kind="cross"`.').format(name=missing[0])
-    values = {"layer": "x", "cross": "x, context", "lm": "ids", "core": "q, k, v"}
-    given = values.get(kind, "source, target")
+    given = KINDS[kind].arguments
     code = f'examine(lambda {given}: f({given}, {", ".join(missing)}), kind="{kind}")'
     return _("Wrap it: `{code}`.").format(code=code)
 
 
 def wrap(kind: str) -> str:
     """Say how to examine what takes something else."""
-    given = "x" if kind == "layer" else "x, context"
-    code = f'examine(lambda {given}: …, kind="{kind}")'
+    code = f'examine(lambda {KINDS[kind].arguments}: …, kind="{kind}")'
     return _("If it takes or returns something else, wrap it: `{code}`.").format(code=code)

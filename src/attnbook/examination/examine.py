@@ -47,21 +47,8 @@ def examine(thing: Any, kind: str | None = None, **facts: Any) -> Report:
     """Run experiments on attention code, and report what they find.
 
     The thing is used in place, and left as it was. What is found out is not asked for; what is
-    meant is a fact, such as `causal=True`: see `attnbook.examination.facts.Facts`, which
-    `help(examine)` shows below. A kind that is not named is guessed.
-
-    kind     takes                    returns
-    core     q, k, v[, mask]          output
-    layer    x[, mask]                rows
-    cross    x, context[, mask]       rows
-    lm       ids[, mask]              logits
-    seq2seq  source ids, target ids   logits
-    table    L, D                     positions (L, D)
-    rotary   x, positions             x, rotated
-    loss     logits, ids              a number
-    top_p    logits, p                logits
-    top_k    logits, k                logits
-    sampler  logits, temperature, p   probabilities
+    meant is a fact, such as `causal=True`. A kind that is not named is guessed. `help(examine)`
+    lists the kinds and the facts below, from `attnbook.examination.facts`.
 
     Returns: a Report, which a notebook and `print` show. `findings` lists what is wrong, `seen`
              what was seen or taken for granted, `tried` the experiments, and `refusal` says why
@@ -89,8 +76,16 @@ def examine(thing: Any, kind: str | None = None, **facts: Any) -> Report:
     return report
 
 
-facts_in_lines = [f"{name:14} {meaning}" for name, meaning in meanings().items()]
-examine.__doc__ = "\n".join([inspect.cleandoc(str(examine.__doc__)), "", *facts_in_lines])
+def with_facts(text: str) -> str:
+    """Add a line for each kind and each fact to a docstring."""
+    kinds = [(name, *kind[1:]) for name, kind in KINDS.items()]
+    table = [("kind", "takes", "returns"), *kinds]
+    lines = [f"{name:14} {takes:26} {returns}" for name, takes, returns in table]
+    facts = [f"{name:14} {meaning}" for name, meaning in meanings().items()]
+    return "\n".join([inspect.cleandoc(text), "", *lines, "", *facts])
+
+
+examine.__doc__ = with_facts(str(examine.__doc__))
 
 
 def complete(said: Facts, kind: str, *, guessed: bool) -> Facts:

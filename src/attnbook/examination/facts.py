@@ -15,13 +15,18 @@ class Kind(NamedTuple):
     takes: str
     returns: str
 
+    @property
+    def arguments(self) -> str:
+        """The arguments that it always takes."""
+        return self.takes.partition("[")[0]
+
 
 KINDS = {
     "core": Kind(3, "q, k, v[, mask]", "output"),
     "layer": Kind(1, "x[, mask]", "rows"),
     "cross": Kind(2, "x, context[, mask]", "rows"),
     "lm": Kind(1, "ids[, mask]", "logits"),
-    "seq2seq": Kind(2, "source ids, target ids", "logits"),
+    "seq2seq": Kind(2, "source, target", "logits"),
     "table": Kind(0, "L, D", "positions (L, D)"),
     "rotary": Kind(0, "x, positions", "x, rotated"),
     "loss": Kind(0, "logits, ids", "a number"),

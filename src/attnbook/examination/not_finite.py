@@ -24,7 +24,7 @@ def not_finite(
         return False
     if check_inner_softmax(exam, run):
         return True
-    found = spoilt_first(exam, output, run)
+    found = first_not_finite(exam, output, run)
     n = found.size(1)
     rows = found.any(0)
     everything = torch.ones(1, n, n, dtype=torch.bool)
@@ -49,7 +49,7 @@ def not_finite(
     return True
 
 
-def spoilt_first(exam: Exam, output: Tensor, run: Callable[[], Any]) -> Tensor:
+def first_not_finite(exam: Exam, output: Tensor, run: Callable[[], Any]) -> Tensor:
     """Return which rows are not finite where this begins: after one more layer, more rows are.
 
     Shapes:  output (B, L, ...) -> (B, L), boolean

@@ -25,8 +25,7 @@ KINDS = {
 WINDOWED = {"gemma2": 2, "gemma3_text": 6, "mistral": 0, "mixtral": 0, "phi3": 0}
 
 # The layers of Nemotron-H: attention, Mamba, feed-forward network, experts.
-MARKS = {"*": "full_attention", "M": "linear_attention", "-": "linear_attention"}
-MARKS["E"] = MARKS["-"]
+MARKS = {"*": "full_attention"} | dict.fromkeys("M-E", "linear_attention")
 
 # If a field that we don't know has such a name, it may decide which layers keep keys, or how many
 # numbers they keep. Then there is no size. The figure's script uses these patterns as well.
