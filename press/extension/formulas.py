@@ -47,7 +47,7 @@ const render = (tex, displayMode) => {
 # A browser may break the line between a formula and the comma after it, English or Chinese. A
 # formula is kept together with its punctuation; a long one is able to break inside.
 BEFORE = re.compile(r"[(\[“‘（《]+$")
-BEHIND = re.compile(r"^[,.;:?!)\]”’，。、；：？！）》]+")
+AFTER = re.compile(r"^[,.;:?!)\]”’，。、；：？！）》]+")
 
 logger = logging.getLogger(__name__)
 
@@ -98,21 +98,21 @@ def take_punctuation(app: Sphinx, doctree: nodes.document, docname: str) -> None
     """Move the punctuation that touches a formula in a line of text into the formula's node."""
     for node in doctree.findall(nodes.math):
         place = node.parent.index(node)
-        for step, pattern in ((-1, BEFORE), (1, BEHIND)):
+        for step, pattern in ((-1, BEFORE), (1, AFTER)):
             beside = node.parent[place + step] if 0 <= place + step < len(node.parent) else None
             if isinstance(beside, nodes.Text) and (match := pattern.search(beside)):
-                node["before" if step < 0 else "behind"] = match[0]
+                node["before" if step < 0 else "after"] = match[0]
                 node.parent[place + step] = nodes.Text(pattern.sub("", beside))
 
 
 def visit_inline(self: HTML5Translator, node: nodes.math) -> None:
     """Write a formula in a line of text, together with the punctuation that touches it."""
-    before, behind = (html.escape(node.get(side, "")) for side in ("before", "behind"))
+    before, after = (html.escape(node.get(side, "")) for side in ("before", "after"))
     formula = _render_node(node, display=False)
-    together = bool(before or behind)
+    together = bool(before or after)
     self.body.append('<span class="together">' * together + before)
     self.body.append(self.starttag(node, "span", "", CLASS="math notranslate nohighlight"))
-    self.body.append(formula + "</span>" + behind + "</span>" * together)
+    self.body.append(formula + "</span>" + after + "</span>" * together)
     raise nodes.SkipNode
 
 

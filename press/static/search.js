@@ -52,7 +52,7 @@ globalThis.BookSearch = (() => {
     return stem(word);
   }
 
-  const alone = new Set(); // the words of the book that are no part of a name in code, and their stems
+  const alone = new Set(); // the words of the book that aren't part of a name in code, and their stems
   const within = new Map(); // a part of a name in code → the first such name
   function collect(text) {
     for (const piece of text.match(PIECES) ?? []) {
