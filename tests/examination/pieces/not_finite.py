@@ -16,12 +16,12 @@ PADDED = {"kind": "layer", "causal": False, "mask": "keep", "mask_shape": "BL"}
 class Hiding(Fused):
     """Fused with a mask of hidden pairs, made from the number of rows, and a softmax of an axis."""
 
-    def __init__(self, hidden, axis=-1):
+    def __init__(self, hidden, axis=-1, fill=-torch.inf):
         super().__init__()
-        self.hidden, self.axis = hidden, axis
+        self.hidden, self.axis, self.fill = hidden, axis, fill
 
     def mix(self, q, k, v):
-        scores = (q @ k.mT / math.sqrt(D // H)).masked_fill(self.hidden(q.size(-2)), -torch.inf)
+        scores = (q @ k.mT / math.sqrt(D // H)).masked_fill(self.hidden(q.size(-2)), self.fill)
         return scores.softmax(self.axis) @ v
 
 
@@ -75,6 +75,11 @@ def _():
 @faulty("the diagonal is hidden, too", "not_itself", **SAID)
 def _():
     return Hiding(hidden(0))
+
+
+@faulty("the diagonal is hidden, too, by a large number", "not_itself", **SAID)
+def _():
+    return Hiding(hidden(0), fill=-1e9)
 
 
 @faulty("the diagonal is hidden, too, causal not said", "not_itself", kind="layer")

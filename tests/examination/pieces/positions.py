@@ -1,12 +1,10 @@
 """Layers in which positions, neighbors or large weights look like another fault."""
 
-import math
-
 import torch
 from torch import nn
 from torch.nn import functional as F
 
-from tests.examination.pieces.layers import BOTH, CAUSAL, D, Fused, H, rotated
+from tests.examination.pieces.layers import BOTH, CAUSAL, D, Fused, rotated
 from tests.examination.pieces.piece import faulty, right
 
 
@@ -73,18 +71,6 @@ def _():
         def mix(self, q, k, v):
             q, k = (t / t.square().mean(-2, keepdim=True).sqrt() for t in (rotated(q), rotated(k)))
             return F.scaled_dot_product_attention(q, k, v, is_causal=True)
-
-    return Layer()
-
-
-@faulty("the diagonal hidden by a large number", "not_itself", **CAUSAL)
-def _():
-    class Layer(Fused):
-        def mix(self, q, k, v):
-            n = q.size(-2)
-            hidden = torch.ones(n, n, dtype=torch.bool).triu(0)
-            scores = q @ k.mT / math.sqrt(D // H)
-            return scores.masked_fill(hidden, -1e9).softmax(-1) @ v
 
     return Layer()
 
