@@ -22,14 +22,6 @@ from tests.support.chapters import Chapter
 chapter = Chapter("08_transformer.ipynb")
 
 
-@pytest.fixture(scope="module")
-def stacks() -> dict[str, Any]:
-    """The six stacks of 8.3, without the figure."""
-    lines = chapter.source("depth-explore").splitlines()
-    six = "\n".join(line for line in lines if not line.startswith(("at_top", "explore_depth")))
-    return chapter.run("around-code", "around-measure", "depth-explore", **{"depth-explore": six})
-
-
 class Reversing(nn.Module):
     """A stack of 8.3 between the ends of the model of 8.12."""
 
@@ -156,12 +148,6 @@ def test_at_the_same_factor_a_wide_head_learns_more_slowly_than_four_narrow_ones
         return space["practice"](model, torch.optim.Adam, 0.003, 80)
 
     assert loss(1) > 1.2 * loss(4)
-
-
-@pytest.fixture(scope="module")
-def critics() -> dict[str, Any]:
-    names = ("classify-texts", "classify-batch", "classify-model", "classify-train")
-    return chapter.run(*names)
 
 
 def test_a_relu_layer_is_enough_for_one_clause_and_not_for_but(critics):

@@ -18,12 +18,6 @@ __all__ = ["minilm"]
 chapter = Chapter("13_reading_attention.ipynb")
 
 
-@pytest.fixture(scope="module")
-def translators():
-    names = ("translator-load", "translator-pair", "translator-drop", "translator-ways")
-    return chapter.run(*names)
-
-
 @pytest.mark.parametrize(("n_layers", "seed", "learned"), [(1, 2, 0.2), (2, 2, 0.2), (1, 5, 2.6)])
 def test_a_plateau_does_not_show_that_two_heads_have_to_fit_together(n_layers, seed, learned):
     """With sequences in one piece, a single layer has one, too, sometimes a longer one."""

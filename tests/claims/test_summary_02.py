@@ -2,7 +2,6 @@
 
 import itertools
 
-import pytest
 import torch
 from torch import Tensor, nn
 from torch.testing import assert_close
@@ -59,29 +58,22 @@ def test_a_look_up_equals_a_product_with_one_hot_rows_and_so_does_its_gradient(s
     assert_close(*slopes)
 
 
-@pytest.fixture(scope="module")
-def names() -> dict:
-    """What the chapter needs to train and measure embedding tables, without training any."""
-    cells = ["small-language", "gloss", "held-out-sentences", "model", "learning", "record"]
-    return chapter.run(*cells, "exam-pairs")
-
-
 @claim(
     "Rows start at random and learn from use: words with the same neighbors get similar rows, if"
     " training moves the rows far enough from their start.",
     seed=(21, 22),
     width=(8, 200),
 )
-def test_words_with_the_same_neighbors_get_similar_rows_if_they_move_far(names, seed, width):
+def test_words_with_the_same_neighbors_get_similar_rows_if_they_move_far(embeddings, seed, width):
     """With more numbers and a larger start, the same training moves rows less, in proportion."""
 
     def likeness(std: float) -> tuple[float, float]:
         """How far the rows move, and the mean cosine of fruits."""
-        model = names["fresh"](seed, width)
+        model = embeddings["fresh"](seed, width)
         nn.init.normal_(model[0].weight, std=std)
         before = model[0].weight.detach().clone()
-        rows = names["learn"](model, names["seen"])[0].weight.detach()
-        fruits = rows[[names["number"][word] for word in names["fruits"]]]
+        rows = embeddings["learn"](model, embeddings["seen"])[0].weight.detach()
+        fruits = rows[[embeddings["number"][word] for word in embeddings["fruits"]]]
         alike = torch.cosine_similarity(fruits[:, None], fruits, dim=-1).triu(1).sum() / 3
         return ((rows - before).norm() / before.norm()).item(), alike.item()
 
@@ -95,9 +87,9 @@ def test_words_with_the_same_neighbors_get_similar_rows_if_they_move_far(names, 
     seed=(11, 12, 13),
     width=(3, 4),
 )
-def test_a_held_out_pair_is_about_as_probable_as_a_seen_one(names, seed, width):
-    model = names["learn"](names["fresh"](seed, width), names["seen"])
-    seen, held_out, impossible = names["probabilities"](model).tolist()
+def test_a_held_out_pair_is_about_as_probable_as_a_seen_one(embeddings, seed, width):
+    model = embeddings["learn"](embeddings["fresh"](seed, width), embeddings["seen"])
+    seen, held_out, impossible = embeddings["probabilities"](model).tolist()
     assert held_out > 0.8 * seen > 5 * impossible
 
 
@@ -106,10 +98,12 @@ def test_a_held_out_pair_is_about_as_probable_as_a_seen_one(names, seed, width):
     seed=(11, 12),
     width_and_steps=((4, 3000), (16, 200), (24, 100)),
 )
-def test_with_more_room_or_steps_a_held_out_pair_becomes_improbable(names, seed, width_and_steps):
+def test_with_more_room_or_steps_a_held_out_pair_becomes_improbable(
+    embeddings, seed, width_and_steps
+):
     width, steps = width_and_steps
-    model = names["learn"](names["fresh"](seed, width), names["seen"], steps)
-    seen, held_out, _ = names["probabilities"](model).tolist()
+    model = embeddings["learn"](embeddings["fresh"](seed, width), embeddings["seen"], steps)
+    seen, held_out, _ = embeddings["probabilities"](model).tolist()
     assert held_out < 0.5 * seen
 
 

@@ -3,7 +3,6 @@
 import itertools
 import math
 
-import pytest
 import torch
 from torch import nn
 
@@ -13,21 +12,13 @@ from tests.support.chapters import Chapter
 chapter = Chapter("02_embeddings.ipynb")
 
 
-@pytest.fixture(scope="module")
-def names() -> dict:
-    """What the chapter needs to train and measure embedding tables, without training any."""
-    cells = ["small-language", "gloss", "held-out-sentences", "model", "learning", "record"]
-    cells += ["cosines", "exam-pairs", "shuffled"]
-    return chapter.run(*cells, cosines=chapter.source("cosines").partition("torch.testing")[0])
-
-
-def test_the_loss_is_lowest_if_a_seen_taste_gets_a_tenth_or_a_fifteenth(names):
+def test_the_loss_is_lowest_if_a_seen_taste_gets_a_tenth_or_a_fifteenth(embeddings):
     """Section 2.9: with room for every pair, or if the three tastes are treated alike.
 
     A tenth isn't the most that a taste can get: a model can give it more, at a higher loss.
     """
-    sentences, tastes = names["seen"], names["tastes"]
-    for fruit in names["fruits"]:
+    sentences, tastes = embeddings["seen"], embeddings["tastes"]
+    for fruit in embeddings["fruits"]:
         met = [b for s in sentences for a, b in itertools.permutations(s, 2) if a == fruit]
         assert len(met) == 10
         assert sorted(met.count(taste) for taste in tastes) == [0, 1, 1]

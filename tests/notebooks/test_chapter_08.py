@@ -14,14 +14,6 @@ chapter = Chapter("08_transformer.ipynb")
 SEEDS = range(4)
 
 
-@pytest.fixture(scope="module")
-def stacks() -> dict[str, Any]:
-    """The six stacks of 8.3, without the figure."""
-    lines = chapter.source("depth-explore").splitlines()
-    six = "\n".join(line for line in lines if not line.startswith(("at_top", "explore_depth")))
-    return chapter.run("around-code", "around-measure", "depth-explore", **{"depth-explore": six})
-
-
 def difference(rows: torch.Tensor) -> torch.Tensor:
     return (rows - rows.mean(0)).norm() / rows.norm()
 
@@ -156,12 +148,6 @@ def test_where_rows_do_not_grow_the_gradient_does_not_fall(orders):
     assert usual[-1] / usual[0] < 0.6
     assert sizes[-1] / sizes[0] < 1.2
     assert (slopes[-1] / slopes[0]).item() == pytest.approx(1, abs=0.25)
-
-
-@pytest.fixture(scope="module")
-def critics() -> dict[str, Any]:
-    names = ("classify-texts", "classify-batch", "classify-model", "classify-train")
-    return chapter.run(*names)
 
 
 def test_half_the_heads_saves_no_multiplications_and_half_the_width_does(critics):

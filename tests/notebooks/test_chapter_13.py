@@ -4,7 +4,6 @@ import copy
 import math
 import re
 
-import pytest
 import torch
 
 from attnbook import (
@@ -19,12 +18,6 @@ from attnbook.widgets import induction
 from tests.support.chapters import Chapter
 
 chapter = Chapter("13_reading_attention.ipynb")
-
-
-@pytest.fixture(scope="module")
-def translators():
-    names = ("translator-load", "translator-pair", "translator-drop", "translator-ways")
-    return chapter.run(*names)
 
 
 def numbers(cell):
