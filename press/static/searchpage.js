@@ -108,11 +108,11 @@
 
   // How the query was read (gqa → grouped-query attention), and which of its words nothing has
   function howRead(readings, missing) {
-    const read = readings.map((one) => `${one.typed} → ${one.read}`).join(", ");
+    const read = readings.map((one) => `${one.typed} → ${one.read}`).join(_(", "));
     const lacks = missing.map(({ word, name }) => (
       name ? _("{word} (only in names such as {name})").replace("{word}", word).replace("{name}", name) : word));
     const as = _("Read as: {words}.").replace("{words}", read);
-    const not = _("Not in the book: {words}.").replace("{words}", lacks.join(", "));
+    const not = _("Not in the book: {words}.").replace("{words}", lacks.join(_(", ")));
     return [readings.length ? as : "", missing.length ? not : ""].filter(Boolean);
   }
 

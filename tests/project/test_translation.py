@@ -113,6 +113,17 @@ def test_every_message_of_the_pages_scripts_is_in_the_catalog() -> None:
     assert called - set(script_messages()) == set()
 
 
+def test_scripts_join_words_by_a_translated_comma() -> None:
+    """Chinese lists words with “、”."""
+    files = [*(ROOT / "press/static").glob("*.js"), *(ROOT / "src/attnbook/widgets").rglob("*.js")]
+    joined = {
+        path.name: re.findall(r"\.join\(([^)]*,[^)]*\)?)\)", path.read_text("utf-8"))
+        for path in files
+    }
+    assert [name for name, by in joined.items() if '", "' in by] == []
+    assert joined["searchpage.js"] == ['_(", ")'] * 2
+
+
 def test_words_in_a_displayed_formula_are_messages(page: Path) -> None:
     formula = r"$$\text{softmax}(x) \text{ where } M \text{ is True}$$"
     page.write_text(f"A line\n{formula}\n", "utf-8")

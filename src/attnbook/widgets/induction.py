@@ -177,5 +177,6 @@ def _words() -> dict[str, Any]:
             _("Wrong: it is {next}."),
             _("{next} is not marked: a jump, or the block begins again."),
         ],
+        "comma": _(", "),
         "most": _("{layer} attends most to {letters}."),
     }

@@ -63,6 +63,7 @@ def explore_configs(first: str) -> None:
                 "{rows} things found, {unknown} unknown fields. "
                 "Cache of 131,072 words, in bytes: {size}."
             ),
+            "comma": _(", "),
             "broken": _("This is not a JSON object: {error}"),
         },
     }

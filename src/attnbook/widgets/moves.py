@@ -56,6 +56,7 @@ def explore_moves(
             "word": _("“{word}”"),
             "of": _("the padding of sentence {n}"),
             "who": _("Changing {word} moves {list}."),
+            "comma": _(", "),
             "nobody": _("Changing {word} moves no output."),
             "right": _("Yes: layer {n} moves what “{fault}” moves, and nothing else."),
             "twin": _("So does “{other}”: this experiment can't tell them apart."),

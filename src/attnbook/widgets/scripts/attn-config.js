@@ -176,7 +176,7 @@
         const found = Object.keys(fields).filter((name) => wanted.includes(leaf(name)));
         found.forEach((name) => known.add(name));
         if (found.length) {
-          rows.push([about, section, found.map((n) => `${n} ${shown(fields[n])}`).join(", ")]);
+          rows.push([about, section, found.map((n) => `${n} ${shown(fields[n])}`).join(words.comma)]);
         }
       }
       const things = rows.length;
@@ -187,7 +187,7 @@
       texts.forEach((text, i) => rows.push([words.cache[i], "11.3", text]));
       for (const name of unknown) rows.push([words.unknown, "–", `${name} ${shown(fields[name])}`]);
       const others = rest.filter((name) => !unknown.includes(name));
-      if (others.length) rows.push([words.outside, "–", others.join(", ")]);
+      if (others.length) rows.push([words.outside, "–", others.join(words.comma)]);
       return { rows, things, unknown, size: texts[1] };
     }
 

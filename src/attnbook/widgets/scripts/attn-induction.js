@@ -199,7 +199,7 @@
       this.say([best ? fill(words.says, { letter: letters[at], best, share }) : words.first,
         best ? fill(due, { next }) : "",
         ...most.map((found, i) => fill(words.most, { layer: words.layers[i].replace(/^./, (c) => c.toUpperCase()),
-          letters: found.join(", ") }))].join(" "));
+          letters: found.join(words.comma) }))].join(" "));
     }
   });
 })();

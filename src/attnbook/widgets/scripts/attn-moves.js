@@ -123,7 +123,7 @@
         const input = label.querySelector("input");
         input.checked = input.value === this.answer;
       }
-      const list = moved.flatMap((one, at) => (one ? [this.named(at)] : [])).join(", ");
+      const list = moved.flatMap((one, at) => (one ? [this.named(at)] : [])).join(words.comma);
       const said = fill(list ? words.who : words.nobody, { word: this.named(slot), list });
       this.say(this.answer ? `${said} ${this.verdict(this.answer)}` : said);
     }
