@@ -68,7 +68,8 @@ def write_directives(app: Sphinx, docname: str, source: list[str]) -> None:
 def parts(source: str) -> dict[str, tuple[str, str, str, str]]:
     """Return the parts of a chapter, by the heading that begins each.
 
-    A part is its number, its name, its sections and its minutes, each as a text.
+    A part is its number, its name, its sections and its minutes, each as a text. Second readings
+    count only in a part that has nothing else.
     """
     begun: list[tuple[str, str, list[Cell]]] = []
     for cell in nbformat.reads(source, as_version=4).cells:
@@ -79,15 +80,18 @@ def parts(source: str) -> dict[str, tuple[str, str, str, str]]:
     found = {}
     for number, (heading, name, cells) in enumerate(begun, 1):
         of = _("Part {number} of {count}").format(number=number, count=len(begun))
-        seconds, _second = reading_seconds(new_notebook(cells=cells))
-        found[heading] = of, name, sections_of(cells), in_minutes(rounded(seconds))
+        told = itertools.takewhile(lambda cell: cell["id"] != "exercises", cells)
+        sections = [cell for cell in told if SECTION.match(cell["source"])]
+        seconds, second = reading_seconds(new_notebook(cells=cells))
+        if len(second_readings(sections)) == len(sections):
+            seconds += second
+        found[heading] = of, name, range_of(sections), in_minutes(rounded(seconds))
     return found
 
 
-def sections_of(cells: list[Cell]) -> str:
-    """Return the numbers of a part's first and last section, not counting the exercises."""
-    told = itertools.takewhile(lambda cell: cell["id"] != "exercises", cells)
-    numbers = [found[1] for cell in told if (found := SECTION.match(cell["source"]))]
+def range_of(sections: list[Cell]) -> str:
+    """Return the numbers of a part's first and last section."""
+    numbers = [SECTION.findall(cell["source"])[0] for cell in sections]
     if len(numbers) < 2:
         return "".join(numbers)
     return _("{first} to {last}").format(first=numbers[0], last=numbers[-1])

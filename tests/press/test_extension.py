@@ -17,6 +17,7 @@ from press.extension import pictures
 from press.extension.chapters_table import picture_of
 from press.extension.folds import without_checks
 from press.extension.formulas import FormulaError, render
+from press.extension.to_directives import parts
 from tests.support.pages import build, parsed
 
 QUERY = ROLES["query"].light
@@ -218,6 +219,23 @@ def test_every_shortened_listing_is_python(chapter: Chapter) -> None:
     assert shown
     for listing in shown:
         ast.parse(without_checks(listing))
+
+
+def test_the_minutes_of_a_part_count_second_readings_only_if_it_has_nothing_else() -> None:
+    words = " word" * 3000
+    cells = [new_markdown_cell(f"## 1.{i} A section\n\n{words}", id=f"s{i}") for i in range(1, 6)]
+    cells += [new_markdown_cell("## 1.6 Exercises\n\none", id="exercises")]
+    for second in (1, 3, 4):  # the second section, and all of the last part
+        cells[second].metadata["tags"] = [markers.SECOND_READING_TAG]
+    for first, name in ((0, "Mixed"), (2, "Ordinary"), (3, "Extra")):
+        cells[first].metadata["part"] = name
+    found = parts(nbformat.writes(new_notebook(cells=cells)))
+    once = [seen.partition("\xa0")[0] for *_, seen in found.values()]
+    assert [(name, range_) for _, name, range_, _ in found.values()] == [
+        ("Mixed", "1.1 to 1.2"), ("Ordinary", "1.3"), ("Extra", "1.4 to 1.5")
+    ]  # fmt: skip
+    assert once[0] == once[1] != "5"
+    assert int(once[2]) == pytest.approx(2 * int(once[1]), abs=5)
 
 
 def test_a_notebook_of_plain_markdown_becomes_boxes_captions_and_folds(book: Path) -> None:
