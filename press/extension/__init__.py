@@ -27,12 +27,14 @@ safety          each page's Content Security Policy: it loads only the book's ow
 styles          one style sheet: the theme's rules that are used, our own, and the colors
 licenses        the license texts of the theme and the extensions
 unused          the removal of files that no page uses
+plain_formulas  formulas in a line of text, for the search
 private         the non-public parts of Sphinx and its theme that the other parts use
 
 Templates that replace the theme's are in press/templates; CSS and JavaScript are in press/static.
 """
 
 import gc
+import logging
 
 from sphinx.application import Sphinx
 
@@ -52,6 +54,7 @@ from . import (
     output,
     pictures,
     predictions,
+    private,
     repository,
     safety,
     search,
@@ -71,13 +74,14 @@ PARTS = (
     headings, tables, folds, chapters_table, output, section_links, glossary, chinese, figures,
     pictures, widgets, live, search, storage, descriptions, safety, unused, styles, licenses,
 )  # fmt: skip
-ENVIRONMENT = 17  # raise this if a change in this folder requires reading every page again
+ENVIRONMENT = 18  # raise this if a change in this folder requires reading every page again
 
 
 def setup(app: Sphinx) -> dict[str, bool | int]:
     """Register the parts with Sphinx."""
     # Pages are large trees, and the collector would walk through them again and again.
     gc.set_threshold(50_000, 20, 20)
+    logging.getLogger(private.COPIES).addFilter(private.is_no_copy)
     for part in PARTS:
         part.setup(app)
     return {

@@ -25,6 +25,7 @@ from attnbook.language import HAN
 from manuscript.edition import LANGUAGE
 
 from .glossary import places
+from .plain_formulas import BELOW, in_plain_text
 
 QUESTIONS, SYMPTOMS = "book/questions", "book/symptoms"
 # Left out of the texts: what is folded, because an excerpt would give it away; the visible half of
@@ -33,9 +34,7 @@ QUESTIONS, SYMPTOMS = "book/questions", "book/symptoms"
 LEFT_OUT = frozenset(
     "answer choice in-chinese katex-html headerlink launch to-run part second-reading".split()
 )
-# In plain text, the k of √d_k is written as a Unicode subscript, ₖ.
-SUBSCRIPTS = str.maketrans("aehijklmnoprstuvx", "ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓ")
-IN_LINE = frozenset("a b code em i mi mn mo mtext span strong sub sup".split())
+IN_LINE = frozenset("a b code em i math span strong sub sup".split())
 # Words that say nothing about what is looked for. Sphinx's list has "no" and "not", too.
 COMMON = """
 a an the is are was be do does did i my you your we our it its they their he she in of to on at by
@@ -48,17 +47,33 @@ WEIGHTS = {"summary": 0.4, "exercises": 0.4, "exercise": 0.5, "where-the-sources
 OTHER_PAGES = {"bibliography": 0.4, "validation": 0.4, "how_to_use": 0.4, "index": 0.5}
 
 
-def texts(page: str) -> list[tuple[str, str, str]]:
-    """The id, the heading and the remaining text of each section of a page, in order."""
+def read(page: str) -> html.HtmlElement:
+    """The article of a page, with formulas in plain text and without what the search leaves out."""
     (article,) = html.fromstring(page).iter("article")
     for element in list(article.iter("*")):
         if LEFT_OUT & set(element.get("class", "").split()):
             element.drop_tree()
-        elif element.tag == "sub":
-            element.text = (element.text or "").translate(SUBSCRIPTS)
+    for formula in list(article.iter("math")):
+        text = in_plain_text(formula)
+        formula[:] = []
+        formula.text = text
+    for element in article.iter("*"):
+        if element.tag == "sub":
+            element.text = (element.text or "").translate(BELOW)
         elif element.tag not in IN_LINE:  # keep the texts of two blocks apart
             element.text = f" {element.text or ''}"
             element.tail = f" {element.tail or ''}"
+    return article
+
+
+def text_of(element: html.HtmlElement) -> str:
+    """The text of an element in one line."""
+    return " ".join(element.text_content().split())
+
+
+def texts(page: str) -> list[tuple[str, str, str]]:
+    """The id, the heading and the remaining text of each section of a page, in order."""
+    article = read(page)
     found = []
     for section in reversed(list(article.iter("section"))):  # inner sections come out first
         heading = next(section.iter("h1", "h2", "h3", "h4"), None)
@@ -70,7 +85,7 @@ def texts(page: str) -> list[tuple[str, str, str]]:
 def taken_out(element: html.HtmlElement) -> str:
     """Take an element out of its page; return its text."""
     element.drop_tree()
-    return " ".join(element.text_content().split())
+    return text_of(element)
 
 
 def weight(page: str, anchor: str, heading: str) -> float:
@@ -83,26 +98,24 @@ def weight(page: str, anchor: str, heading: str) -> float:
 
 def questions(page: str) -> list[tuple[str, str, str]]:
     """The questions of a page: each with its answer and the address of the answer's last link."""
-    (article,) = html.fromstring(page).iter("article")
     found = []
-    for bold in article.iterfind(".//p/strong"):
+    for bold in read(page).iterfind(".//p/strong"):
         paragraph = bold.getparent()
         answer = paragraph.getnext()
-        question = bold.text_content()
-        if question == paragraph.text_content() and answer is not None:
+        question = text_of(bold)
+        if question == text_of(paragraph) and answer is not None:
             address = [link.get("href") for link in answer.iter("a")][-1]
-            text = " ".join(answer.text_content().split())
+            text = text_of(answer)
             found.append((question, re.sub(r" ?[(（][^()（）]*[)）]$", "", text), unquote(address)))
     return found
 
 
 def symptoms(page: str) -> list[tuple[str, str, str]]:
     """The rows of a page's tables: a symptom, its experiment and the section's address."""
-    (article,) = html.fromstring(page).iter("article")
     found = []
-    for row in article.iterfind(".//tbody/tr"):
+    for row in read(page).iterfind(".//tbody/tr"):
         symptom, experiment, section = list(row)[:3]
-        said, tried = (" ".join(cell.text_content().split()) for cell in (symptom, experiment))
+        said, tried = map(text_of, (symptom, experiment))
         found += [(said, tried, unquote(link.get("href"))) for link in list(section.iter("a"))[:1]]
     return found
 
@@ -142,8 +155,8 @@ def search_data(app: Sphinx) -> dict[str, Any]:
         for word in row.words()
     }
     asked = []
-    for read, name in ((questions, QUESTIONS), (symptoms, SYMPTOMS)):
-        for question, answer, address in read(written[name]) if name in written else ():
+    for entries, name in ((questions, QUESTIONS), (symptoms, SYMPTOMS)):
+        for question, answer, address in entries(written[name]) if name in written else ():
             page, _, anchor = address.partition("#")
             place = (f"book/{page.removesuffix('.html')}", anchor)
             asked.append({"question": question, "answer": answer, "at": at[place]})

@@ -6,7 +6,7 @@ from pathlib import Path
 import pikepdf
 from lxml.html import HtmlElement
 
-from press.extension.search import SUBSCRIPTS
+from press.extension.plain_formulas import BELOW
 from press.pdf.tags import of_class, one
 
 
@@ -37,7 +37,7 @@ def finish(pdf: bytes, book: HtmlElement, path: Path) -> None:
 def plain(heading: HtmlElement) -> str:
     """A heading as plain text for the outline, in which a subscript is a single character."""
     parts = (
-        text.translate(SUBSCRIPTS) if text.is_text and text.getparent().tag == "sub" else text
+        text.translate(BELOW) if text.is_text and text.getparent().tag == "sub" else text
         for text in heading.xpath(".//text()")
     )
     return "".join(parts)

@@ -31,11 +31,14 @@ globalThis.BookSearch = (() => {
     });
   }
 
+  // In lower case, and with the k of √dₖ on the line, as one types it
+  const plain = (word) => word.normalize("NFKC").toLowerCase();
+
   const number = (character) => character.codePointAt(0).toString(16);
 
   function stem(word) {
     if (!stems.has(word)) {
-      const lower = word.toLowerCase();
+      const lower = plain(word);
       if (LEFT_OUT.has(lower)) stems.set(word, null);
       else if (CHINESE.test(word)) stems.set(word, `~${[...word].map(number).join("")}`);
       else stems.set(word, stemmer.stemWord(lower));
@@ -46,7 +49,7 @@ globalThis.BookSearch = (() => {
   const times = new Map(); // each word of the book, in lower case → how often it occurs
   const roots = new Set(); // the stems of these words
   function count(word) {
-    const lower = word.toLowerCase();
+    const lower = plain(word);
     times.set(lower, (times.get(lower) ?? 0) + 1);
     roots.add(stem(word));
     return stem(word);
@@ -56,9 +59,9 @@ globalThis.BookSearch = (() => {
   const within = new Map(); // a part of a name in code → the first such name
   function collect(text) {
     for (const piece of text.match(PIECES) ?? []) {
-      const parts = piece.toLowerCase().split("_");
+      const parts = plain(piece).split("_");
       for (const word of parts.length > 1 ? [piece] : [piece, ...piece.split(PARTS)]) {
-        alone.add(word.toLowerCase()).add(stem(word));
+        alone.add(plain(word)).add(stem(word));
       }
       for (const part of parts) if (!within.has(part)) within.set(part, piece);
     }

@@ -131,6 +131,8 @@ def test_its_search_finds_chinese(screens: dict[str, BrowserContext]) -> None:
 ASKED = {
     "为什么叫查询、键和值": "1.2 3.3",
     "为什么要除以根号dk": "3.8",
+    "怎么处理填充": "6.8",
+    "怎样处理填充": "6.8",
     "位置编码为什么是相加不是拼接": "7.6",
     "nn.Transformer 要传哪些掩码": "6.14",
     "src_mask 和 src_key_padding_mask 的区别": "6.7",
@@ -208,6 +210,8 @@ def test_editions_are_linked_and_a_zip_has_one(tmp_path, monkeypatch) -> None:
     for folder in ("html/book", "zh_CN/_build/html/book", "zh_CN/_build/html/notebooks"):
         (tmp_path / folder).mkdir(parents=True)
         (tmp_path / folder / "one.html").write_text(one.format(folder))
+    for folder in ("html", "zh_CN/_build/html"):
+        (tmp_path / folder / "search.html").write_text(one.format(folder))
     (tmp_path / "translations" / "zh_CN").mkdir(parents=True)
     monkeypatch.setattr(editions, "BUILD", tmp_path)
     monkeypatch.setattr(editions, "TRANSLATIONS", tmp_path / "translations")
@@ -216,6 +220,8 @@ def test_editions_are_linked_and_a_zip_has_one(tmp_path, monkeypatch) -> None:
         english, chinese = tmp_path / "html/book/one.html", tmp_path / "html/zh_CN/book/one.html"
         assert parsed(english).select_one(".editions a")["href"] == "../zh_CN/book/one.html"
         assert parsed(chinese).select_one(".editions a")["href"] == "../../book/one.html"
+        search = parsed(tmp_path / "html/search.html").select_one(".editions a")
+        assert search["href"] == "zh_CN/search.html"
         parsed.cache_clear()
     assert (tmp_path / "html/notebooks/zh_CN/one.html").is_file()  # for the Colab branch
     assert pack.addresses(english) == []

@@ -51,6 +51,8 @@ ASKED = {
     "4-bit kv cache": "14.10",
     "read a config.json": "14.12",
     "accuracy 98-99%": "6.13",
+    "why do the rows of my attention matrix not sum to one": "3.7",
+    "how do I handle padding": "6.8",
     "odd d_model": "7.3",
     "why does a head have a smaller width": "4.9",
     "may K equal V": "3.11",

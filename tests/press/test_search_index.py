@@ -3,12 +3,14 @@
 import json
 
 import pytest
+from lxml import html
 from py_mini_racer import MiniRacer
 from sphinx.search.en import SearchEnglish
 
 from attnbook.language import HAN
 from manuscript.common import ROOT
 from press.extension.formulas import render
+from press.extension.plain_formulas import in_plain_text
 from press.extension.search import COMMON, questions, symptoms, texts, weight
 
 STATIC = ROOT / "press" / "static"
@@ -210,9 +212,42 @@ def test_the_texts_of_a_page_are_the_visible_texts_of_its_sections() -> None:
     <details class="hide"><summary>Show</summary><pre><span>x</span> = 苹果</pre></details>
     </section></section></article><p>foot</p>"""
     assert texts(page) == [
-        ("one", "1. One", "The soft max of x2 a b"),
+        ("one", "1. One", "The soft max of x² a b"),
         ("two", "1.1 Two", "Show x = 苹果"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("formula", "text"),
+    [
+        (r"\sqrt{d_k}", "√dₖ"),
+        (r"QK^\top / \sqrt{d_k + d_R}", "QK⊤/√(dₖ + d_R)"),
+        (r"24 \cdot \tfrac12 t_i = -12t_i", "24 ⋅ 1/2 tᵢ = −12tᵢ"),
+        (r"\frac{x_i - \mu}{2\sigma^2}", "(xᵢ − μ)/(2σ²)"),
+        (r"W_QW_K^\top e^{-1e9}", "W_Q W_K⊤ e^(−1e9)"),
+        (r"o_i = \sum_j A_{ij}\,v_j", "oᵢ = ∑ⱼ Aᵢⱼ vⱼ"),
+        (r"a\cos(\omega t) + \ln V", "a cos(ωt) + ln V"),
+        (r"\underbrace{\text{softmax}(S)}_{A}\,V, f'", "softmax(S)_A V, f′"),
+        (r"\begin{aligned} a &= 1 \\ b &= 2 \end{aligned}", "a = 1; b = 2"),
+    ],
+)
+def test_a_formula_in_a_line_of_text_keeps_its_roots_and_fractions(formula: str, text: str) -> None:
+    (math,) = html.fromstring(render(formula)).iter("math")
+    assert in_plain_text(math) == text
+
+
+def test_a_formula_is_found_as_it_is_typed(engine: MiniRacer) -> None:
+    stems = [
+        engine.eval(f"BookSearch.stem({json.dumps(word)})") for word in ("dₖ", "dk", "d_model")
+    ]
+    assert stems[0] == stems[1] == "dk"
+
+
+def test_the_answer_of_a_question_has_each_formula_once() -> None:
+    width, root = render("d_k"), render(r"\sqrt{d_k}")
+    page = f"""<article><p><strong>Is {width} even?</strong></p>
+    <p>Divide by {root}. <a href="b.html#y">3.8</a></p></article>"""
+    assert questions(page) == [("Is dₖ even?", "Divide by √dₖ. 3.8", "b.html#y")]
 
 
 def test_the_questions_of_a_page_have_their_answer_and_its_last_link() -> None:
