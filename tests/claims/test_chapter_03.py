@@ -127,7 +127,7 @@ def test_one_matrix_for_queries_and_keys_is_enough_if_no_word_finds_itself(reade
         torch.manual_seed(0)
         model = Tied(reader["Reader"](), own_place).double().to(reader["device"]())
         reader["train"](model, reader["reading_loss"], steps=200)
-        right[own_place] = reader["examine"](model)[1]
+        right[own_place] = reader["grade"](model)[1]
     assert right[True] < 0.5
     assert right[False] > 0.95
 
@@ -150,4 +150,4 @@ def test_the_controls_are_sharp_in_the_wrong_place(reader):
         model, *_ = reader["grow"](seed, shuffled=True)
         weights = model(reader["exam"])[1][:, reader["ASKS"]]  # (400, 4, 7)
         assert weights.amax(dim=-1).mean() > 3 / 7
-        assert reader["examine"](model)[0] < 1 / 7
+        assert reader["grade"](model)[0] < 1 / 7
