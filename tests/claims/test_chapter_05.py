@@ -49,7 +49,7 @@ def test_a_word_without_attention_is_mostly_wrong(desk):
     """What 5.6 says: seed 3 is lucky with 红, seeds 0 and 4 are not with 咖啡."""
     coffee, red = desk["CHINESE"].index("咖啡"), desk["CHINESE"].index("红")
     for seed, word, least, most in (0, coffee, 0, 0.5), (3, red, 0.95, 1), (4, coffee, 0, 0.5):
-        weight, right = desk["examine"](desk["learn"](seed))  # (16,) each
+        weight, right = desk["grade"](desk["learn"](seed))  # (16,) each
         assert (weight < 0.1).nonzero().flatten().tolist() == [word]
         assert least <= right[word] <= most
 
@@ -70,4 +70,4 @@ def test_the_dot_product_keeps_more_weight_at_a_lower_learning_rate(desk):
 
     slowly = {"steps": 1200, "lr": 0.005}
     dot, added = desk["learn"](0, **slowly), desk["learn"](0, additive, **slowly)
-    assert desk["examine"](dot)[0].min() > 0.5 > desk["examine"](added)[0].min() + 0.3
+    assert desk["grade"](dot)[0].min() > 0.5 > desk["grade"](added)[0].min() + 0.3

@@ -94,7 +94,7 @@ def desk() -> dict:
     lr=(0.03,),
 )
 def test_most_words_are_aligned(desk, seed, lr):
-    weight, _ = desk["examine"](desk["learn"](seed, lr=lr))
+    weight, _ = desk["grade"](desk["learn"](seed, lr=lr))
     assert (weight > 0.5).sum() >= 12  # of 16 words
 
 
@@ -107,7 +107,7 @@ def test_some_model_needs_no_attention_for_a_word_and_some_does_not_need_what_it
     default, not_needed = 0, 0
     for seed in range(11, 21):
         model = desk["learn"](seed)
-        weight, right = desk["examine"](model)
+        weight, right = desk["grade"](model)
         default += int(((weight < 0.1) & (right > 0.95)).sum())
         source, said, maps = desk["read_map"](model)
         for row, word in desk["ROWS"].items():
