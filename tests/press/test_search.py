@@ -221,6 +221,16 @@ def test_the_search_box_offers_sections(screens: dict[str, BrowserContext]) -> N
     page.close()
 
 
+@pytest.mark.parametrize("width", [992, 1280])
+def test_the_search_button_has_room_in_the_narrowest_sidebar(browser: Browser, width: int) -> None:
+    with window(browser, viewport={"width": width, "height": 900}) as context:
+        page = context.new_page()
+        page.goto(FOLDER + "book/01_library.html")
+        button = page.locator(".bd-sidebar-primary .search-button-field")
+        assert button.locator("i").bounding_box()["width"] > 15
+        assert button.evaluate("e => e.scrollWidth - e.clientWidth") == 0
+
+
 def test_a_page_loads_the_search_when_it_is_opened_and_no_more_than_its_budget(
     browser: Browser, server: str
 ) -> None:
