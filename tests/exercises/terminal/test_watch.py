@@ -52,6 +52,21 @@ def test_a_file_is_checked_once_it_is_completely_saved(watcher):
     assert Quick.ran == ["half and half"]
 
 
+@pytest.mark.parametrize("command", ["next", "reset"])
+def test_a_file_is_checked_that_is_saved_while_the_words_before_it_are_printed(
+    watcher, monkeypatch, command
+):
+    with monkeypatch.context() as patch:
+        patch.setattr(watch.console, "print_text", lambda *texts: Path(FILE).write_text("soon"))
+        patch.setattr(answer_files, "next_exercise", lambda *told: EXERCISE)
+        if command == "next":
+            Path(FILE).unlink()
+        watcher.run_command(command)
+    assert Quick.ran == []
+    poll(watcher, 4)
+    assert Quick.ran == ["soon"]
+
+
 def test_after_a_pass_enter_opens_the_next_unsolved_exercise(watcher, capsys, monkeypatch):
     log.record("03.map", "pass")
     Path(FILE).write_text("right")

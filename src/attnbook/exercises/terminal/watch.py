@@ -61,6 +61,8 @@ class Watcher:
             console.print_text(_("You have passed them all."))
             return
         is_new = answer_files.create(exercise)
+        # before the card: the reader may save as soon as it is there
+        self.seen_files = self.checked_files = answer_files.saved_files()
         path = answer_files.path_of(exercise).resolve()
         card = answer_files.card_text(exercise)
         console.print_text(card, "\n" + _("Your file: {path}").format(path=path))
@@ -68,7 +70,6 @@ class Watcher:
             commands=", ".join(COMMANDS[:-1]), last=COMMANDS[-1]
         )
         console.print_text(Text(keys, "dim"))
-        self.seen_files = self.checked_files = answer_files.saved_files()
         if not is_new:
             self.check(exercise)
 
@@ -134,8 +135,9 @@ class Watcher:
         elif command == "progress":
             exercises.progress()
         elif command == "reset":
-            console.print_text(*answer_files.reset_messages(self.exercise))
+            messages = answer_files.reset_messages(self.exercise)
             self.seen_files = self.checked_files = answer_files.saved_files()
+            console.print_text(*messages)
         elif command == "next":
             self.open_exercise(answer_files.next_exercise(self.exercise.id, self.passed))
         elif command == "quit":
