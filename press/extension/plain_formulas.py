@@ -4,12 +4,13 @@ import re
 
 from lxml import html
 
-# Unicode has these letters below the line, and these characters above it.
+# The subscripts and superscripts of Unicode
 BELOW = str.maketrans("0123456789+−=()aehijklmnoprstuvx", "₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓ")
 ABOVE = str.maketrans("0123456789+−=()ni", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿⁱ")
 APPLIED = "\N{FUNCTION APPLICATION}"
 BETWEEN = frozenset("= + − ⋅ × ⊙ < > ≤ ≥ ≈ ≠ ∈ ∼ → ← ↦ ∣ :".split())  # with spaces around them
-UNSEEN = "\N{INVISIBLE SEPARATOR}\N{BOTTOM CURLY BRACKET}"  # of the text; a brace has no letters
+LEFT_OUT = "\N{INVISIBLE SEPARATOR}\N{BOTTOM CURLY BRACKET}"  # KaTeX's spacing, and an underbrace
+# √2, 0.5, x, xᵢ², W_Q or K⊤: what needs no parentheses in a fraction or under a root
 FACTOR = re.compile(r"√?(?:\d+(?:\.\d+)?|[^\W\d](?:_\w+|[₀-₎ₐ-ₜᵢ-ᵪⱼ²]*))[⊤′]?")
 
 
@@ -21,16 +22,17 @@ def in_plain_text(formula: html.HtmlElement) -> str:
 
 
 def _written(element: html.HtmlElement) -> str:
+    """Return an element of MathML as text, with more spaces than are needed."""
     parts = [_written(child) for child in element]
     match element.tag, parts:
         case "mo", _:
-            sign = (element.text or "").strip(UNSEEN)
+            sign = (element.text or "").strip(LEFT_OUT)
             return f" {sign} " if sign in BETWEEN else sign + " " * (sign == ",")
         case "mi", _:  # a space before the name of a function
             name = element.text or ""
             return f" {name}" if len(name) > 1 else name
         case "mn" | "mtext", _:
-            return (element.text or "").strip(UNSEEN)
+            return (element.text or "").strip(LEFT_OUT)
         case "mspace", _:
             return " "
         case "msub" | "munder", [base, below]:
@@ -49,17 +51,17 @@ def _written(element: html.HtmlElement) -> str:
 
 
 def _with(base: str, below: str, above: str) -> str:
-    """Return a symbol with what stands below and above its line."""
-    written = base.rstrip() + _moved(below, BELOW, "_") + _moved(above, ABOVE, "^")
+    """Return a symbol with its subscript and its superscript, either of which may be empty."""
+    written = base.rstrip() + _script(below, BELOW, "_") + _script(above, ABOVE, "^")
     return f"{written} " if base == "∑" or re.search(r"[_^]", written) else written
 
 
-def _moved(text: str, table: dict[int, int], sign: str) -> str:
-    """Move a text off the line, or put a sign before it if Unicode has no such letters."""
+def _script(text: str, table: dict[int, int], sign: str) -> str:
+    """Return a subscript or a superscript: in Unicode's characters, or after a sign."""
     text = text.strip()
     if not text.strip("⊤′"):
         return text
-    if text in UNSEEN:
+    if text in LEFT_OUT:
         return ""
     moved = text.replace(" ", "").translate(table)
     if not set(moved) & set(text):
