@@ -81,7 +81,7 @@ def setup(app: Sphinx) -> dict[str, bool | int]:
     """Register the parts with Sphinx."""
     # Pages are large trees, and the collector would walk through them again and again.
     gc.set_threshold(50_000, 20, 20)
-    logging.getLogger(private.COPIES).addFilter(private.is_no_copy)
+    logging.getLogger(private.COPIES).addFilter(private.not_about_copies)
     for part in PARTS:
         part.setup(app)
     return {

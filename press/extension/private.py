@@ -38,7 +38,7 @@ NAMES = {
     ),
     THEME / "layout.html": ("block extrahead", "block scripts_end"),
     THEME / "search.html": ("block docs_body", "components/search-field.html"),
-    # is_no_copy looks for these words
+    # not_about_copies looks for these words
     SPHINX / "util" / "osutil.py": ("getLogger(__name__)", "will overwrite data, "),
     # press/templates has components of the same names, which replace these
     THEME / "components" / "navbar-logo.html": ("navbar-brand",),
@@ -49,10 +49,10 @@ NAMES = {
 COPIES = "sphinx.sphinx.util.osutil"  # the logger of its copies
 
 
-def is_no_copy(record: LogRecord) -> bool:
-    """Keep a message, unless it says that a second build replaces a file that we have rewritten.
+def not_about_copies(record: LogRecord) -> bool:
+    """Return False for the message that a second build replaces a file that the first rewrote.
 
-    That is meant, but to a reader of the messages, "will overwrite data" sounds like damage.
+    This is intended, but "will overwrite data" sounds like damage.
     """
     return "will overwrite data" not in str(record.msg)
 

@@ -1,11 +1,13 @@
 """The non-public parts of Sphinx and of KaTeX that the press uses are there."""
 
 import json
+import logging
 import re
 from pathlib import Path
 
 import pytest
 from py_mini_racer import MiniRacer
+from sphinx.util.osutil import copyfile
 
 from manuscript.common import ROOT
 from press.extension import private
@@ -30,3 +32,21 @@ def test_the_script_and_the_style_sheet_of_katex_are_of_one_version() -> None:
     engine.eval(KATEX.read_text("utf8"))
     css = KATEX.with_name("katex.min.css").read_text("utf8")
     assert f'content:"{engine.eval("katex.version")}"' in css
+
+
+def test_a_second_build_does_not_say_that_it_overwrites_data(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def told() -> bool:
+        for name in ("new", "old"):
+            (tmp_path / name).write_text(name, "utf8")
+        caplog.clear()
+        with caplog.at_level(logging.INFO, "sphinx"):
+            copyfile(tmp_path / "new", tmp_path / "old")
+        return "overwrite" in caplog.text
+
+    logger = logging.getLogger(private.COPIES)
+    monkeypatch.setattr(logger, "filters", [])
+    assert told()
+    logger.addFilter(private.not_about_copies)
+    assert not told()
