@@ -41,7 +41,7 @@ def main() -> int:
 
 def link(edition: Path, other: Path, language: str) -> None:
     """Link the pages of an edition to those of another."""
-    for page in sorted([*edition.glob("*.html"), *edition.glob("*/*.html")]):
+    for page in sorted(edition.rglob("*.html")):
         twin = other / page.relative_to(edition)
         if twin.is_file():
             text = page.read_text("utf-8")
