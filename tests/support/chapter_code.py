@@ -1,4 +1,4 @@
-"""Code of chapters that two rooms test: what a chapter's cells define, without a training."""
+"""Chapters' code that both tests/notebooks and tests/claims need. Nothing is trained here."""
 
 from typing import Any
 
