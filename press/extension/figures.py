@@ -55,12 +55,16 @@ def inside(file: Path, alt: str) -> str:
 
 
 def cut_fonts(app: Sphinx, exception: Exception | None) -> None:
-    """Write the fonts of the figures with the characters that the pages' figures have."""
+    """Write the fonts of the figures with the characters that the pages' figures have.
+
+    An English build leaves out the Chinese pages that press/editions.py has put beside its own.
+    """
     if exception or app.builder.format != "html":
         return
     characters: set[str] = set()
-    for page in Path(app.outdir).rglob("*.html"):
-        characters.update(*(map(html.unescape, WORDS.findall(page.read_text("utf8")))))
+    for name in app.env.found_docs:
+        page = Path(app.outdir, f"{name}.html").read_text("utf8")
+        characters.update(*map(html.unescape, WORDS.findall(page)))
     for style, name in FONTS.items():
         font = TTFont(ROOT / "src" / "attnbook" / "fonts" / f"{name}.otf", recalcTimestamp=False)
         subsetter = Subsetter(Options(layout_features=["kern"], name_IDs=[0, 1, 2, 4, 6, 13, 14]))

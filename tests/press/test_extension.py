@@ -3,9 +3,11 @@
 import ast
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import nbformat
 import pytest
+from fontTools.ttLib import TTFont
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from attnbook.colors import ROLES
@@ -15,6 +17,7 @@ from manuscript.chapters import Chapter, chapters
 from manuscript.common import UserError
 from press.extension import pictures
 from press.extension.chapters_table import picture_of
+from press.extension.figures import cut_fonts
 from press.extension.folds import without_checks
 from press.extension.formulas import FormulaError, render
 from press.extension.to_directives import parts
@@ -219,6 +222,16 @@ def test_every_shortened_listing_is_python(chapter: Chapter) -> None:
     assert shown
     for listing in shown:
         ast.parse(without_checks(listing))
+
+
+def test_the_font_of_figures_has_the_characters_of_one_edition(tmp_path: Path) -> None:
+    for folder, word in (("book", "key"), ("zh_CN/book", "键")):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "one.html").write_text(f'<text x="0">{word}</text>', "utf8")
+    env, builder = SimpleNamespace(found_docs={"book/one"}), SimpleNamespace(format="html")
+    cut_fonts(SimpleNamespace(outdir=tmp_path, env=env, builder=builder), None)  # type: ignore[arg-type]
+    font = TTFont(tmp_path / "_static" / "fonts" / "figures-bold.woff")
+    assert {*map(chr, font.getBestCmap())} == {*"key"}
 
 
 def test_the_minutes_of_a_part_count_second_readings_only_if_it_has_nothing_else() -> None:
